@@ -7,6 +7,7 @@
 
 #include "agent/sampler/files/file_identity.h"
 #include "agent/sampler/sampler_internal.h"
+#include "agent/sampler/seam/runtime_functions.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/failure.h"
@@ -147,6 +148,7 @@ void sampler_latency_upkeep(struct sampler *sampler)
 {
 	if (sampler->latency)
 		latency_tick(sampler->latency, clock_monotonic_ns());
+	sampler_trace_upkeep(sampler);
 	if (sampler->probed_files)
 		probed_files_check(sampler->probed_files);
 	sampler_probes_upkeep(sampler);
@@ -227,6 +229,7 @@ int sampler_latency_create(
 			.check_file = sampler_check_probed,
 			.chosen = sampler->trace.chosen ? sampler_trace_chosen : NULL,
 			.fibers = sampler_fibers_of,
+			.ends_fiber = options->trace ? runtime_function_ends_fiber : NULL,
 			.context = sampler,
 		},
 		&sampler->probed_files);

@@ -15,6 +15,12 @@ void sampler_trace_exit(struct sampler *sampler, uint32_t pid, uint32_t tid)
 		sampler->trace.exit(sampler->trace.context, pid, tid);
 }
 
+void sampler_trace_upkeep(struct sampler *sampler)
+{
+	if (sampler->trace.event && sampler->latency)
+		trace_sweep(sampler->collect, &sampler->trace_swept);
+}
+
 void sampler_trace_chosen(void *context, const char *path, int fd,
 	const struct probed_function *functions, size_t count)
 {

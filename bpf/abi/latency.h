@@ -39,6 +39,8 @@ enum abi_latency_function_flags {
 	ABI_LATENCY_ENDED = 1 << 2,
 	/* Traced calls of it begin trees (bpf/abi/trace.h). */
 	ABI_LATENCY_ROOT = 1 << 3,
+	/* Not traced itself: its entry is the end of the fiber, which calls nothing any more. */
+	ABI_LATENCY_FIBER_END = 1 << 4,
 };
 
 /* Which calls have a histogram of their own. */

@@ -12,8 +12,8 @@
 #include "bpf/abi/latency.h"
 
 enum {
-	ABI_TRACE_TASKS = 16384, /* that have called a traced function; the oldest are evicted */
 	ABI_TRACE_LEVELS = 65536, /* open calls of all tasks */
+	ABI_TRACE_TASKS = ABI_TRACE_LEVELS, /* that have an open call */
 	ABI_TRACE_PAYLOAD_BYTES = 512, /* as many as struct abi_fetched has (bpf/abi/fetch.h) */
 };
 
@@ -54,6 +54,25 @@ struct abi_trace_task_key {
 	abi_u64 owner; /* the goroutine's object; of a thread 0, or the end of its signal stack */
 };
 
+/*
+ * In the map trace_tasks while a task has open calls. User space removes those of threads and
+ * processes that have ended, and their levels.
+ */
+struct abi_trace_task {
+	abi_u64 incarnation; /* goid, or when the thread or its program began: keys are used again
+			      */
+	abi_u64 tree; /* 0 = none so far */
+	abi_u64 left_out_depth; /* of the root, if the tree is left out */
+	abi_u32 left_out; /* 1 + number of the function of the root; 0 = nothing is left out */
+	abi_u32 levels; /* open calls */
+	abi_u32 stored; /* elements of trace_levels, from level 0 on: `levels`, and ended ones */
+	abi_u32 root; /* number of the root's function */
+	abi_u32 sequence; /* of the tree's next event */
+	abi_u32 flags; /* ABI_TRACE_FIBER, ABI_TRACE_INCOMPLETE */
+	abi_u32 tgid, tid; /* in the agent's pid namespace; the tid is that of the first call */
+	abi_u32 low, high; /* while a level is searched */
+};
+
 struct abi_trace_level_key {
 	struct abi_trace_task_key task;
 	abi_u32 level;
@@ -83,5 +102,6 @@ _Static_assert(!(ABI_TRACE_PAYLOAD_BYTES & (ABI_TRACE_PAYLOAD_BYTES - 1)), "a ma
 _Static_assert(sizeof(struct abi_trace_fetches) == 32, "map value's layout");
 _Static_assert(sizeof(struct abi_trace_config) == 24, "read-only data's layout");
 _Static_assert(sizeof(struct abi_trace_task_key) == 16, "map key's layout");
+_Static_assert(sizeof(struct abi_trace_task) == 64, "map value's layout");
 _Static_assert(sizeof(struct abi_trace_level_key) == 24, "map key's layout");
 _Static_assert(sizeof(struct abi_trace_event) == 88, "the ring's layout");

@@ -48,7 +48,7 @@ struct {
 struct trace_hit {
 	struct hit hit;
 	struct abi_trace_task_key key;
-	struct trace_task *task;
+	struct abi_trace_task *task;
 	__u64 depth;
 };
 
@@ -150,12 +150,16 @@ static __always_inline void trace_end(const struct trace_hit *t, bool task_ended
 
 static __always_inline void trace_begin_task(const struct trace_hit *t)
 {
-	struct trace_task *task = t->task;
+	struct abi_trace_task *task = t->task;
+	__u32 tgid, tid;
 
 	task->incarnation = trace_incarnation(&t->hit);
 	task->left_out = 0;
 	task->levels = 0;
 	task->flags = t->hit.frame.g ? ABI_TRACE_FIBER : 0;
+	identify_pids(t->hit.task, &tgid, &tid);
+	task->tgid = tgid;
+	task->tid = tid;
 }
 
 /* Finds the task; MAKE: there is one from now on. Returns false if there is none. */
@@ -165,7 +169,7 @@ static __always_inline bool trace_find_task(struct trace_hit *t, bool make)
 	t->depth = trace_depth(&t->hit);
 	t->task = bpf_map_lookup_elem(&trace_tasks, &t->key);
 	if (!t->task && make) {
-		struct trace_task fresh = {};
+		struct abi_trace_task fresh = {};
 
 		bpf_map_update_elem(&trace_tasks, &t->key, &fresh, BPF_NOEXIST);
 		t->task = bpf_map_lookup_elem(&trace_tasks, &t->key);
@@ -184,7 +188,7 @@ static __always_inline bool trace_find_task(struct trace_hit *t, bool make)
 /* Whether this is in a tree that is left out. */
 static __always_inline bool trace_is_left_out(const struct trace_hit *t)
 {
-	struct trace_task *task = t->task;
+	struct abi_trace_task *task = t->task;
 
 	if (!task->left_out)
 		return false;
@@ -214,7 +218,7 @@ static __always_inline bool trace_is_again(struct trace_hit *t, __u32 place)
 /* The entry is not in a tree: whether it begins one. */
 static __always_inline bool trace_begins_tree(const struct trace_hit *t)
 {
-	struct trace_task *task = t->task;
+	struct abi_trace_task *task = t->task;
 
 	if (trace.drilldown && !(t->hit.function->flags & ABI_LATENCY_ROOT))
 		return false;
@@ -298,6 +302,8 @@ static __always_inline void trace_begin_call(struct trace_hit *t, __u32 place)
 		return;
 	}
 	t->task->levels = place + 1;
+	if (t->task->stored <= place)
+		t->task->stored = place + 1;
 	trace_write_entry(t, s, place);
 }
 
@@ -352,7 +358,7 @@ static __always_inline void trace_entry(struct trace_hit *t)
 static __always_inline void trace_unmatched(struct trace_hit *t)
 {
 	struct trace_scratch *s = trace_scratch_of_thread();
-	const struct trace_task *task = t->task;
+	const struct abi_trace_task *task = t->task;
 
 	if (!s || trace.drilldown || (task && trace.max_depth && task->levels >= trace.max_depth))
 		return;
@@ -368,7 +374,6 @@ static __always_inline void trace_end_call(struct trace_hit *t, __u32 place)
 	const struct trace_level *level = bpf_map_lookup_elem(&trace_levels, &key);
 	__u64 entry_pc = level ? level->entry_pc : 0;
 
-	bpf_map_delete_elem(&trace_levels, &key);
 	t->task->levels = place;
 	if (!s) {
 		latency_count(&t->hit, ABI_COUNT_CALLS_STACK_BUSY);
@@ -409,6 +414,16 @@ static __always_inline void trace_return(struct trace_hit *t)
 		trace_unmatched(t);
 }
 
+/* The goroutine ends. Its object may be the next one's. */
+static __always_inline void trace_fiber_end(struct trace_hit *t)
+{
+	if (!latency_identify_call(&t->hit) || !t->hit.frame.g || !trace_find_task(t, false))
+		return;
+	trace_end(t, true);
+	t->task->levels = 0;
+	t->task->left_out = 0;
+}
+
 /* ---- hits ----------------------------------------------------------------------------------- */
 
 static __always_inline void trace_at(struct trace_hit *t, bool is_return)
@@ -416,10 +431,14 @@ static __always_inline void trace_at(struct trace_hit *t, bool is_return)
 	/* Without a slot a call is counted as one that could not be followed. */
 	bool taken = scratch_take();
 
-	if (is_return)
+	if (t->hit.function->flags & ABI_LATENCY_FIBER_END)
+		trace_fiber_end(t);
+	else if (is_return)
 		trace_return(t);
 	else
 		trace_entry(t);
+	if (t->task)
+		trace_forget_ended(&t->key, t->task);
 	if (taken)
 		scratch_release();
 }

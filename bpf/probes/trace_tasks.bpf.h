@@ -22,26 +22,14 @@ enum {
 	TRACE_SEARCH_STEPS = 18, /* 2 + log2(ABI_TRACE_LEVELS) */
 	TRACE_CALLERS_CHECKED = 8, /* at once */
 	TRACE_FRAMES_CHECKED = 32, /* and open calls, together */
-};
-
-struct trace_task {
-	__u64 incarnation; /* goid, or the time at which the thread began: keys are used again */
-	__u64 tree; /* 0 = none so far */
-	__u64 left_out_depth; /* of the root, if the tree is left out */
-	__u32 left_out; /* 1 + number of the function of the root; 0 = nothing is left out */
-	__u32 levels; /* open calls */
-	__u32 root; /* number of the root's function */
-	__u32 sequence; /* of the tree's next event */
-	__u32 flags; /* ABI_TRACE_FIBER, ABI_TRACE_INCOMPLETE */
-	__u32 low, high; /* while a level is searched */
-	__u32 reserved;
+	TRACE_FORGOTTEN = 4, /* calls that have ended, at once */
 };
 
 struct {
-	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, ABI_TRACE_TASKS);
 	__type(key, struct abi_trace_task_key);
-	__type(value, struct trace_task);
+	__type(value, struct abi_trace_task);
 } trace_tasks SEC(".maps");
 
 struct {
@@ -79,7 +67,9 @@ static __always_inline __u64 trace_incarnation(const struct hit *hit)
 {
 	struct task_struct *task = hit->task;
 
-	return hit->frame.g ? hit->frame.goid : TASK_READ(task, start_time);
+	if (hit->frame.g)
+		return hit->frame.goid;
+	return TASK_READ(task, start_time) + TASK_READ(task, self_exec_id);
 }
 
 /* How deep in its stack a call is: more than the one that called it. */
@@ -99,11 +89,28 @@ static __always_inline struct trace_level *trace_level_at(
 }
 
 /*
+ * Forgets some of the calls that have ended, of which there may be thousands after a panic or an
+ * exception, and the task if it has no calls. Each hit of the task goes on with it.
+ */
+static __always_inline void trace_forget_ended(
+	const struct abi_trace_task_key *task_key, volatile struct abi_trace_task *task)
+{
+	struct abi_trace_level_key key = { .task = *task_key };
+
+	for (int i = 0; i < TRACE_FORGOTTEN && task->stored > task->levels; i++) {
+		key.level = --task->stored;
+		bpf_map_delete_elem(&trace_levels, &key);
+	}
+	if (!task->stored && !task->left_out)
+		bpf_map_delete_elem(&trace_tasks, task_key);
+}
+
+/*
  * The level of the first open call that is at least as deep as DEPTH. The bounds are in the task's
  * memory: of variables the verifier would follow all values that they can have.
  */
 static __always_inline __u32 trace_search(
-	const struct abi_trace_task_key *key, volatile struct trace_task *task, __u64 depth)
+	const struct abi_trace_task_key *key, volatile struct abi_trace_task *task, __u64 depth)
 {
 	task->low = 0;
 	task->high = task->levels;
@@ -141,7 +148,7 @@ static __always_inline bool trace_is_over(const struct hit *hit, const struct tr
  * task->low.
  */
 static __always_inline void trace_skip_by_frames(const struct hit *hit,
-	const struct abi_trace_task_key *key, volatile struct trace_task *task)
+	const struct abi_trace_task_key *key, volatile struct abi_trace_task *task)
 {
 	__u64 frame = regs_frame_pointer(hit->regs), last = hit->sp;
 
@@ -168,7 +175,7 @@ static __always_inline void trace_skip_by_frames(const struct hit *hit,
  * only the outermost one's return address may have been overwritten.
  */
 static __always_inline __u32 trace_skip_ended(const struct hit *hit,
-	const struct abi_trace_task_key *key, volatile struct trace_task *task)
+	const struct abi_trace_task_key *key, volatile struct abi_trace_task *task)
 {
 	if (!REGS_RETURN_ADDRESS_ON_STACK)
 		return task->low;

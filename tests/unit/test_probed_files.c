@@ -327,6 +327,62 @@ static void unknown_fibers_are_not_measured(void **state)
 	assert_int_equal(probed_functions_at(f->files, 0)->state, PROBED_FUNCTION_UNKNOWN_FIBERS);
 }
 
+static bool on_ends_fiber(const char *linkage)
+{
+	return !strcmp(linkage, "runtime.goexit1");
+}
+
+/* Where fibers end is probed, but nobody named it: it is not listed. */
+static void ends_of_fibers_are_probed(void **state)
+{
+	struct fixture *f = *state;
+
+	has(f, "main.serve", 0x100, INDEX_FUNCTION_FIBER);
+	has(f, "runtime.goexit1", 0x200, INDEX_FUNCTION_FIBER | INDEX_FUNCTION_NO_RETURN);
+	f->options.ends_fiber = on_ends_fiber;
+	begin(f, "main.*");
+	maps(f, PROGRAM);
+	answer(f, PROGRAM);
+	assert_int_equal(f->latency.function_count, 2);
+	assert_int_equal(f->latency.functions[0].flags, ABI_LATENCY_FIBER);
+	assert_int_equal(f->latency.functions[1].flags, ABI_LATENCY_FIBER | ABI_LATENCY_FIBER_END);
+	assert_int_equal(f->latency.functions[1].go.g_goid, 152);
+	assert_int_equal(f->latency.site_count, 3);
+	assert_int_equal(f->latency.sites[2].function, 1);
+	assert_false(f->latency.sites[2].is_return);
+	assert_int_equal(probed_functions_count(f->files), 1);
+	assert_null(probed_functions_of_probe(f->files, 1));
+}
+
+/* That is no failure of the functions that are listed. */
+static void an_end_of_fibers_may_be_refused(void **state)
+{
+	struct fixture *f = *state;
+
+	has(f, "main.serve", 0x100, INDEX_FUNCTION_FIBER);
+	has(f, "runtime.goexit1", 0x200, INDEX_FUNCTION_FIBER | INDEX_FUNCTION_NO_RETURN);
+	f->options.ends_fiber = on_ends_fiber;
+	begin(f, "main.*");
+	f->latency.refused_off = TEXT + 0x200 - index_segment(f->index, 0).address +
+				 index_segment(f->index, 0).file_off;
+	maps(f, PROGRAM);
+	answer(f, PROGRAM);
+	assert_int_equal(f->latency.site_count, 2);
+	assert_int_equal(probed_functions_at(f->files, 0)->state, PROBED_FUNCTION_MEASURED);
+}
+
+static void an_end_of_fibers_alone_is_not_probed(void **state)
+{
+	struct fixture *f = *state;
+
+	has(f, "runtime.goexit1", 0x200, INDEX_FUNCTION_FIBER | INDEX_FUNCTION_NO_RETURN);
+	f->options.ends_fiber = on_ends_fiber;
+	begin(f, "main.*");
+	maps(f, PROGRAM);
+	answer(f, PROGRAM);
+	assert_int_equal(f->latency.function_count, 0);
+}
+
 static void a_dry_run_attaches_nothing(void **state)
 {
 	struct fixture *f = *state;
@@ -676,6 +732,9 @@ int main(void)
 		CASE(an_index_without_functions_is_not_the_answer),
 		CASE(fibers_are_known_by_their_runtime),
 		CASE(unknown_fibers_are_not_measured),
+		CASE(ends_of_fibers_are_probed),
+		CASE(an_end_of_fibers_may_be_refused),
+		CASE(an_end_of_fibers_alone_is_not_probed),
 		CASE(a_dry_run_attaches_nothing),
 		CASE(a_file_may_be_added_before_it_is_mapped),
 		CASE(a_file_that_cannot_be_opened_is_tried_at_the_next_mapping),

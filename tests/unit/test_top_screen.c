@@ -147,6 +147,8 @@ static void test_functions_of_the_runtime_are_recognized(void **state)
 	assert_false(runtime_function_is_own("main.runtime"));
 	assert_false(runtime_function_is_own("gogo_client"));
 	assert_false(runtime_function_is_own("runtimex.f"));
+	assert_true(runtime_function_ends_fiber("runtime.goexit1"));
+	assert_false(runtime_function_ends_fiber("runtime.goexit"));
 }
 
 static void test_no_samples(void **state)

@@ -11,6 +11,9 @@
 
 enum { MAX_SITES = 1 << 22, MAX_LISTED = 1 << 20 };
 
+/* The owner of a site that belongs to no listed function. */
+static const uint32_t UNLISTED = UINT32_MAX;
+
 void probed_sites_deinit(struct probed_sites *s)
 {
 	free(s->items);
@@ -113,7 +116,8 @@ static int list_refused(struct attaching *a, const struct refused_function *refu
 
 /* ---- what is probed ------------------------------------------------------------------------- */
 
-static int add_site(struct attaching *a, uint64_t address, uint32_t probe, bool is_return)
+static int add_site(
+	struct attaching *a, uint64_t address, uint32_t probe, bool is_return, uint32_t owner)
 {
 	struct probed_sites *s = &a->sites;
 	uint64_t file_off;
@@ -127,7 +131,7 @@ static int add_site(struct attaching *a, uint64_t address, uint32_t probe, bool 
 		err = array_reserve(s->owners, s->owner_capacity, s->count + 1, MAX_SITES);
 	if (err)
 		return err;
-	s->owners[s->count] = (uint32_t)(a->files->function_count - 1);
+	s->owners[s->count] = owner;
 	s->items[s->count++] = (struct latency_site){
 		.file_off = file_off, .function = probe, .is_return = is_return
 	};
@@ -137,10 +141,12 @@ static int add_site(struct attaching *a, uint64_t address, uint32_t probe, bool 
 static int add_sites(struct attaching *a, const struct chosen_function *chosen,
 	const struct index_function *function, uint32_t probe)
 {
-	int err = add_site(a, function->address, probe, false);
+	uint32_t owner = (uint32_t)(a->files->function_count - 1);
+	int err = add_site(a, function->address, probe, false, owner);
 
 	for (uint32_t i = 0; i < function->return_count && !err; i++)
-		err = add_site(a, index_function_return(a->index, chosen->number, i), probe, true);
+		err = add_site(
+			a, index_function_return(a->index, chosen->number, i), probe, true, owner);
 	return err;
 }
 
@@ -224,6 +230,37 @@ static int add_chosen(struct attaching *a, const struct chosen_function *chosen)
 	return measure(a, chosen, &function, listed);
 }
 
+/* Probes FUNCTION, at whose entry a fiber ends. Without it that is noticed later: no failure. */
+static int add_fiber_end(struct attaching *a, const struct index_function *function)
+{
+	const struct abi_latency_function how = {
+		.flags = ABI_LATENCY_FIBER | ABI_LATENCY_FIBER_END,
+		.stack_check = ABI_LATENCY_NO_STACK_CHECK,
+		.go = a->runtime.go,
+	};
+	uint32_t number;
+	int err = latency_functions_add(a->files->options.latency, &how, &number);
+
+	return err == -E2BIG ? 0 : err ?: add_site(a, function->address, number, false, UNLISTED);
+}
+
+/* To be called once the functions are there that are traced. */
+static int add_fiber_ends(struct attaching *a)
+{
+	const struct probed_files_options *options = &a->files->options;
+	size_t count = index_function_count(a->index);
+	struct index_function function;
+
+	if (!options->ends_fiber || options->dry_run || !a->has_fibers || !a->sites.count)
+		return 0;
+	for (size_t i = 0; i < count; i++)
+		if (index_function(a->index, i, &function) &&
+			function.flags & INDEX_FUNCTION_FIBER &&
+			options->ends_fiber(function.linkage))
+			return add_fiber_end(a, &function);
+	return 0;
+}
+
 /* ---- attaching ------------------------------------------------------------------------------ */
 
 /* A function with a site that the kernel refuses would count wrong: it is not shown. */
@@ -234,10 +271,10 @@ static void note_refused_sites(struct probed_files *files, struct probed_entry *
 
 	refused = latency_refused_sites(entry->attached, &count);
 	for (size_t i = 0; i < count; i++) {
-		struct probed_function *f =
-			&files->functions[entry->sites.owners[refused[i].number]];
+		uint32_t owner = entry->sites.owners[refused[i].number];
 
-		f->state = PROBED_FUNCTION_NOT_PROBEABLE;
+		if (owner != UNLISTED)
+			files->functions[owner].state = PROBED_FUNCTION_NOT_PROBEABLE;
 	}
 	entry->site_count = entry->sites.count - MIN(count, entry->sites.count);
 }
@@ -285,6 +322,8 @@ static int probed_attach_choice(struct attaching *a, const struct choice *choice
 	}
 	for (size_t i = 0; i < choice->chosen_count && !err; i++)
 		err = add_chosen(a, &choice->chosen[i]);
+	if (!err)
+		err = add_fiber_ends(a);
 	return err ? err : probed_attach_sites(a);
 }
 

@@ -66,6 +66,11 @@ struct probed_files_options {
 	/* How to find the fiber that a thread of INDEX's program runs. False: not known. */
 	bool (*fibers)(
 		void *context, const struct index *index, struct abi_runtime_process *ret_how);
+	/*
+	 * Whether the function is called on a fiber's stack when that has ended: it is probed, too,
+	 * with ABI_LATENCY_FIBER_END, and not listed. NULL = none is.
+	 */
+	bool (*ends_fiber)(const char *linkage);
 	void *context;
 };
 

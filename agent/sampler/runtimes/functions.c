@@ -60,6 +60,15 @@ bool runtime_function_hides_callers(const char *name)
 	return false;
 }
 
+bool runtime_function_ends_fiber(const char *name)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(functions_all); i++) {
+		if (functions_all[i]->fiber_end && !strcmp(name, functions_all[i]->fiber_end))
+			return true;
+	}
+	return false;
+}
+
 bool runtime_function_is_own(const char *name)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(functions_all); i++) {

@@ -63,6 +63,7 @@ struct runtime_functions {
 	const char *const *last; /* roots that hide frames beyond them */
 	const char *const *own, *const *own_prefixes;
 	const char *suffix;
+	const char *fiber_end; /* NULL = it has no fibers */
 };
 
 #define RUNTIME(name)                               \

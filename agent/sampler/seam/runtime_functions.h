@@ -13,5 +13,7 @@ bool runtime_function_is_root(const char *name);
  * longer runs.
  */
 bool runtime_function_hides_callers(const char *name);
+/* Called on a fiber's stack when that has ended, however it did: nothing comes after it there. */
+bool runtime_function_ends_fiber(const char *name);
 /* A function of the runtime itself, which does not describe what a fiber does. */
 bool runtime_function_is_own(const char *name);

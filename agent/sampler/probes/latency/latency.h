@@ -91,8 +91,9 @@ int latency_configure_object(const struct collect_options *options, struct bpf_o
 /* ---- functions ------------------------------------------------------------------------------ */
 
 /*
- * Of FUNCTION, `flags` (ABI_LATENCY_FIBER, ABI_LATENCY_ROOT), `stack_check`, `restart_off`, `by`,
- * `set` and `go` count. Returns -E2BIG if there are already max_functions.
+ * Of FUNCTION, `flags` (ABI_LATENCY_FIBER, ABI_LATENCY_ROOT, ABI_LATENCY_FIBER_END),
+ * `stack_check`, `restart_off`, `by`, `set` and `go` count. Returns -E2BIG if there are already
+ * max_functions.
  */
 int latency_functions_add(
 	struct latency *l, const struct abi_latency_function *function, uint32_t *ret_number);

@@ -42,6 +42,11 @@ struct trace_fetches {
 int trace_fetches_add(struct trace_fetches *fetches, const struct collect *collect, uint32_t number,
 	const struct argument_plan *entry, const struct argument_plan *results);
 
+/*
+ * Forgets some of the open calls whose thread or process has ended, from *PLACE on, which it sets
+ * for the next time; 0 at first. Call it once a second. Bounded work.
+ */
+void trace_sweep(const struct collect *collect, uint32_t *place);
 /* The name of the probe that has the BPF object. */
 const char *trace_probe_name(void);
 void trace_read_counts(const struct collect *collect, struct trace_counts *ret_counts);

@@ -41,4 +41,6 @@ const struct runtime_functions runtime_go_functions = {
 	.own_prefixes = own_prefixes,
 	/* Symbols of assembly functions have their ABI as a suffix. */
 	.suffix = ".abi0",
+	/* After the last function has returned, and after the deferred ones of runtime.Goexit. */
+	.fiber_end = "runtime.goexit1",
 };
