@@ -247,12 +247,16 @@ def upload(server, kind, *files, options=()):
                   "--metadata-external-labels=node=n1,zone=a b", *options, *files)
 
 
-def record_go_and_cpp():
-    """Files with their names: (inline.pb.gz, goid.pb.gz) of a C++ and a Go program."""
+def stripped_go_program():
     if not shutil.which("go"):
         stop("go is not installed: sudo ./setup test")
-    go = built("goid", "goid-stripped",
-               "CGO_ENABLED=0 GOFLAGS=-mod=mod go build -ldflags='-s -w' -o {out} .")
+    return built("goid", "goid-stripped",
+                 "CGO_ENABLED=0 GOFLAGS=-mod=mod go build -ldflags='-s -w' -o {out} .")
+
+
+def record_go_and_cpp():
+    """Files with their names: (inline.pb.gz, goid.pb.gz) of a C++ and a Go program."""
+    go = stripped_go_program()
     files = {}
     for name, argv in (("inline", [built("inline.cc"), "120"]), ("goid-stripped", [go, "120"])):
         with Workload(argv) as w:
