@@ -76,6 +76,30 @@ KEEP void nothing(volatile void *address)
 	sink = sink + 1;
 }
 
+/* Nobody uses its result, which an optimizer therefore leaves out. */
+__attribute__((noinline)) static long dropped(int a, int b)
+{
+	printf("call dropped(a=%d, b=%d)\n", a, b);
+	printf("left dropped: %ld\n", a * 1000L + b);
+	sink = sink + 1;
+	return a * 1000L + b;
+}
+
+KEEP void look(const int *address)
+{
+	sink = sink + *address;
+}
+
+/* SAME always is, so an optimizer may not pass it, but both need an address. */
+__attribute__((noinline)) static int addressed(int same, int other)
+{
+	printf("call addressed(same=%d, other=%d)\n", same, other);
+	look(&same);
+	look(&other);
+	printf("left addressed: %d\n", other);
+	return other;
+}
+
 static void calls(void)
 {
 	struct person p = { "Alice", -30, { 1, -2 }, NULL, "code", 1 };
@@ -89,6 +113,9 @@ static void calls(void)
 	people(&p, NULL, 1.5, 9);
 	parts(41, text);
 	nothing(&sink);
+	dropped(sink & 1, 7);
+	dropped(2, sink & 3);
+	sink = sink + addressed(5, 100) - addressed(5, 200);
 }
 
 /* The second round counts: by then all that is read has been in memory. */

@@ -26,6 +26,7 @@ struct reading {
 	int output_fd;
 	uint64_t *entries;
 	bool *answered;
+	uint8_t *symbols; /* of each entry: enum compiler_symbol */
 	size_t count;
 	struct function_file file;
 	struct values values;
@@ -46,7 +47,8 @@ static int arguments_read_question(const struct sandbox_files *files, struct rea
 	bytes = question.count * sizeof(r->entries[0]);
 	r->entries = malloc(bytes ? bytes : 1);
 	r->answered = calloc(question.count ? question.count : 1, sizeof(r->answered[0]));
-	if (!r->entries || !r->answered)
+	r->symbols = calloc(question.count ? question.count : 1, sizeof(r->symbols[0]));
+	if (!r->entries || !r->answered || !r->symbols)
 		return -ENOMEM;
 	if (io_read_at(files->output_fd, sizeof(question), r->entries, bytes) != (ssize_t)bytes)
 		return -EBADMSG;
@@ -67,8 +69,13 @@ static void arguments_write(struct reading *r, const void *bytes, size_t size)
 		r->err = io_write_all(r->output_fd, zeros, padding);
 }
 
-static void arguments_answer(struct reading *r, size_t number, Dwarf_Die *function)
+static void arguments_answer(struct reading *r, size_t number, Dwarf_Die *die)
 {
+	struct function function = {
+		.die = *die,
+		.entry = r->entries[number],
+		.symbol = r->symbols[number],
+	};
 	autofree struct argument_plan *entry = NULL, *results = NULL;
 	struct arguments_answer answer = {
 		.magic = ARGUMENTS_ANSWER_MAGIC,
@@ -76,9 +83,9 @@ static void arguments_answer(struct reading *r, size_t number, Dwarf_Die *functi
 	};
 
 	r->answered[number] = true;
-	function_entry(&r->file, function, r->entries[number], &r->values);
+	function_entry(&r->file, &function, &r->values);
 	entry = argument_builder_finish(&r->values.builder);
-	function_results(&r->file, function, r->entries[number], &r->values);
+	function_results(&r->file, &function, &r->values);
 	results = argument_builder_finish(&r->values.builder);
 	if (!entry || !results) {
 		r->err = -ENOMEM;
@@ -198,16 +205,21 @@ static void arguments_visit_units(struct reading *r, struct sandbox_result *ret_
 
 /* ---- files ---------------------------------------------------------------------------------- */
 
-static void arguments_note_symbol(struct reading *r, const char *name, uint64_t value)
+static void arguments_note_symbol(struct reading *r, const char *name, const GElf_Sym *symbol)
 {
-	if (name && !strcmp(name, "runtime.types"))
-		r->file.types = value;
-	if (name && !strcmp(name, "runtime.etypes"))
-		r->file.types_end = value;
+	size_t number = arguments_first_from(r, symbol->st_value);
+
+	if (!strcmp(name, "runtime.types"))
+		r->file.types = symbol->st_value;
+	if (!strcmp(name, "runtime.etypes"))
+		r->file.types_end = symbol->st_value;
+	if (number < r->count && r->entries[number] == symbol->st_value &&
+		GELF_ST_TYPE(symbol->st_info) == STT_FUNC)
+		r->symbols[number] |= compiler_symbol(name, GELF_ST_BIND(symbol->st_info));
 }
 
-/* Finds Go's types by their symbols. */
-static void arguments_find_types(struct reading *r)
+/* What symbols say: where Go's types are, and how functions were compiled. */
+static void arguments_read_symbols(struct reading *r)
 {
 	Elf *elf = dwarf_getelf(r->dwarf);
 	Elf_Scn *section = NULL;
@@ -220,9 +232,12 @@ static void arguments_find_types(struct reading *r)
 		if (!gelf_getshdr(section, &header) || header.sh_type != SHT_SYMTAB)
 			continue;
 		data = elf_getdata(section, NULL);
-		for (int i = 0; data && gelf_getsym(data, i, &symbol); i++)
-			arguments_note_symbol(r, elf_strptr(elf, header.sh_link, symbol.st_name),
-				symbol.st_value);
+		for (int i = 0; data && gelf_getsym(data, i, &symbol); i++) {
+			const char *name = elf_strptr(elf, header.sh_link, symbol.st_name);
+
+			if (name)
+				arguments_note_symbol(r, name, &symbol);
+		}
 	}
 	if (r->file.types_end <= r->file.types || !r->file.types)
 		r->file.types = r->file.types_end = 0;
@@ -295,7 +310,7 @@ static int arguments_read_dwarf(const struct sandbox_files *files, struct images
 	if (alternate.dwarf)
 		dwarf_setalt(file.dwarf, alternate.dwarf);
 	r->dwarf = file.dwarf;
-	arguments_find_types(r);
+	arguments_read_symbols(r);
 	arguments_visit_units(r, result);
 	return r->err;
 }
@@ -318,5 +333,6 @@ int arguments_run(const struct sandbox_files *files, struct sandbox_result *ret_
 	}
 	free(r->entries);
 	free(r->answered);
+	free(r->symbols);
 	return err;
 }

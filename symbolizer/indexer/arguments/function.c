@@ -11,7 +11,8 @@
  * Where Go's results are at a return is in no location list; Go's own convention says it. (Go 1.17
  * does not even say which there are.)
  *
- * A C function's result is where the platform's convention has it.
+ * A C function's result is where the platform's convention has it, if the compiler has kept to it
+ * (compiler.h).
  */
 #include "symbolizer/indexer/arguments/function.h"
 
@@ -25,6 +26,12 @@ enum {
 	MAX_CHILDREN = 4096,
 	DW_LANG_GO = 0x16,
 	DW_LANG_RUST = 0x1c,
+	/* Languages that are younger than DWARF 5 (dwarfstd.org, Language Codes). */
+	DW_LANG_CPP_17 = 0x2a,
+	DW_LANG_CPP_20 = 0x2b,
+	DW_LANG_C_17 = 0x2c,
+	DW_LANG_CPP_23 = 0x3a,
+	DW_LANG_C_23 = 0x3e,
 	GO_1_17 = 17,
 };
 
@@ -45,6 +52,11 @@ static enum function_language function_language_of(Dwarf_Die *unit)
 	case DW_LANG_C_plus_plus_03:
 	case DW_LANG_C_plus_plus_11:
 	case DW_LANG_C_plus_plus_14:
+	case DW_LANG_CPP_17:
+	case DW_LANG_CPP_20:
+	case DW_LANG_CPP_23:
+	case DW_LANG_C_17:
+	case DW_LANG_C_23:
 		return FUNCTION_C;
 	}
 	return FUNCTION_OTHER;
@@ -58,6 +70,7 @@ void function_file_set_unit(struct function_file *file, Dwarf_Die *unit)
 	unsigned int minor = 0;
 
 	file->language = function_language_of(unit);
+	compiler_of_unit(unit, &file->compiler);
 	if (file->language != FUNCTION_GO)
 		return;
 	if (dwarf_attr(unit, DW_AT_producer, &attribute))
@@ -137,6 +150,55 @@ static void function_add_parameter(
 	if (item->has_type)
 		place_at_entry(
 			die, entry, item->type.size, base_is_cfa, &item->place, &item->is_home);
+}
+
+static bool function_origin(Dwarf_Die *die, Dwarf_Die *ret_origin)
+{
+	Dwarf_Attribute attribute;
+
+	return dwarf_attr(die, DW_AT_abstract_origin, &attribute) &&
+	       dwarf_formref_die(&attribute, ret_origin);
+}
+
+/* Moves to ORDERED the one that was declared as DECLARED, or one that is nowhere. */
+static void function_take_declared(
+	struct parameters *p, Dwarf_Die *declared, bool *taken, struct parameters *ordered)
+{
+	struct parameter *item = &ordered->items[ordered->count];
+	Dwarf_Die origin;
+
+	for (size_t i = 0; i < p->count; i++) {
+		if (taken[i] || !function_origin(&p->items[i].die, &origin) ||
+			dwarf_dieoffset(&origin) != dwarf_dieoffset(declared))
+			continue;
+		taken[i] = true;
+		ordered->items[ordered->count++] = p->items[i];
+		return;
+	}
+	*item = (struct parameter){ .die = *declared };
+	item->has_type = type_of(declared, &item->type);
+	ordered->count++;
+}
+
+/* A copy of a function lists the parameters that GCC has removed last, or not at all. */
+static void function_order(Dwarf_Die *function, struct parameters *p)
+{
+	bool taken[MAX_PARAMETERS] = { false };
+	struct parameters ordered = { .count = 0 };
+	Dwarf_Die origin, child;
+
+	if (!function_origin(function, &origin) || dwarf_child(&origin, &child))
+		return;
+	for (int i = 0; i < MAX_CHILDREN && ordered.count < MAX_PARAMETERS; i++) {
+		if (dwarf_tag(&child) == DW_TAG_formal_parameter)
+			function_take_declared(p, &child, taken, &ordered);
+		if (dwarf_siblingof(&child, &child))
+			break;
+	}
+	for (size_t i = 0; i < p->count && ordered.count < MAX_PARAMETERS; i++)
+		if (!taken[i])
+			ordered.items[ordered.count++] = p->items[i];
+	*p = ordered;
 }
 
 /* Returns false if there are more than MAX_PARAMETERS. */
@@ -269,16 +331,18 @@ static void function_add_value(struct values *v, struct parameter *item, const s
 		item->has_type ? &item->type : NULL, place);
 }
 
-void function_entry(
-	const struct function_file *file, Dwarf_Die *function, uint64_t entry, struct values *v)
+void function_entry(const struct function_file *file, struct function *f, struct values *v)
 {
 	struct parameters p;
 
-	function_begin(file, entry, v);
-	if (!function_parameters(function, entry, &p))
+	function_begin(file, f->entry, v);
+	if (!function_parameters(&f->die, f->entry, &p))
 		return;
-	if (file->language == FUNCTION_C || file->language == FUNCTION_RUST)
-		function_apply_convention(function, &p);
+	if (file->language != FUNCTION_GO)
+		function_order(&f->die, &p);
+	if ((file->language == FUNCTION_C || file->language == FUNCTION_RUST) &&
+		compiler_keeps_parameters(&file->compiler, &f->die, f->symbol))
+		function_apply_convention(&f->die, &p);
 	if (file->language == FUNCTION_GO)
 		function_apply_go(file, &p);
 	for (size_t i = 0; i < p.count; i++)
@@ -310,23 +374,23 @@ static void function_go_results(
 	}
 }
 
-void function_results(
-	const struct function_file *file, Dwarf_Die *function, uint64_t entry, struct values *v)
+void function_results(const struct function_file *file, struct function *f, struct values *v)
 {
 	struct parameters p;
 	struct place place;
 	struct type type;
 
-	function_begin(file, entry, v);
+	function_begin(file, f->entry, v);
 	if (file->language == FUNCTION_GO) {
-		if (file->go_results && function_parameters(function, entry, &p))
+		if (file->go_results && function_parameters(&f->die, f->entry, &p))
 			function_go_results(file, &p, v);
 		return;
 	}
-	if (!type_of(function, &type))
+	if (!type_of(&f->die, &type))
 		return;
 	place = (struct place){ .count = 0 };
-	if (file->language != FUNCTION_OTHER)
+	if (file->language != FUNCTION_OTHER &&
+		compiler_keeps_result(&file->compiler, &f->die, f->symbol))
 		c_call_result(&type, &place);
-	values_add(v, "", function, &type, &place);
+	values_add(v, "", &f->die, &type, &place);
 }
