@@ -14,6 +14,7 @@ enum {
 	/* Above all thread ids (PID_MAX_LIMIT): goroutines have tracks of their own. */
 	GOROUTINE_TRACKS = 1 << 22,
 	TRACK_MASK = (1 << 30) - 1,
+	MAX_VALUES_BYTES = 1 << 16, /* of the arguments of one call */
 };
 
 static const double US = 1000;
@@ -53,6 +54,27 @@ static void trace_events_name(const struct trace_tree *tree, const char *kind, c
 	trace_events_close(&j);
 }
 
+/* Each as one text, which is what is readable beside an event. */
+static void trace_events_values(struct json *j, const struct trace_tree *tree,
+	const struct trace_call *call, const struct trace_names *names)
+{
+	static const char *const keys[] = { "arguments", "results" };
+	const uint32_t places[] = { call->payload, call->return_payload };
+
+	for (size_t i = 0; i < ARRAY_SIZE(places); i++) {
+		autocall(buffer_deinit) struct buffer text = { 0 };
+		size_t size = 0;
+		const void *payload = trace_tree_payload(tree, places[i], &size);
+
+		if (!payload || !names->values_text)
+			continue;
+		buffer_init(&text, MAX_VALUES_BYTES);
+		names->values_text(names->context, call->function, i > 0, payload, size, &text);
+		if (text.size && !text.error)
+			json_text_bytes(j, keys[i], (const char *)text.bytes, text.size);
+	}
+}
+
 static void trace_events_call(const struct trace_tree *tree, const struct trace_call *call,
 	const struct trace_names *names, struct buffer *out)
 {
@@ -71,6 +93,7 @@ static void trace_events_call(const struct trace_tree *tree, const struct trace_
 	json_decimal(&j, "ts", (double)call->time_ns / US, 3);
 	json_decimal(&j, "dur", (double)call->duration_ns / US, 3);
 	json_object(&j, "args");
+	trace_events_values(&j, tree, call, names);
 	json_text(&j, "caller", names->place(names->context, call->place));
 	if (call->end != TRACE_CALL_RETURNED)
 		json_text(&j, "end", ends[call->end]);

@@ -116,7 +116,8 @@ static size_t arguments_first_from(const struct reading *r, uint64_t address)
 	return low;
 }
 
-/* Where FUNCTION is entered (DWARF 5, 2.18): of one in several parts, such as hot and cold, in the first. */
+/* Where FUNCTION is entered (DWARF 5, 2.18): of one in several parts, such as hot and cold, in the
+ * first. */
 static bool arguments_entry(Dwarf_Die *function, Dwarf_Addr *ret_entry)
 {
 	Dwarf_Addr base, end;
