@@ -13,7 +13,8 @@
 #include "base/cleanup.h"
 
 enum {
-	PENDING_LIMIT = 16 << 20,
+	PENDING_LIMIT = 16 << 20, /* beyond it nothing is added */
+	TEXT_LIMIT = 64 << 20, /* of what is added at once */
 	PIECE_BYTES = 4096, /* PIPE_BUF: a descriptor that is ready takes so many without waiting */
 	POLL_MS = 100,
 };
@@ -30,7 +31,7 @@ void trace_output_init(struct trace_output *out, struct loop *loop, int fd,
 		.failed = failed,
 		.context = context,
 	};
-	buffer_init(&out->pending, PENDING_LIMIT);
+	buffer_init(&out->pending, PENDING_LIMIT + TEXT_LIMIT);
 }
 
 static void trace_output_unwatch(struct trace_output *out)
@@ -106,6 +107,10 @@ static void trace_output_compact(struct trace_output *out)
 bool trace_output_add(struct trace_output *out, const struct buffer *text)
 {
 	if (out->error)
+		return false;
+	if (out->pending.size - out->written >= PENDING_LIMIT)
+		trace_output_write(out);
+	if (out->error || out->pending.size - out->written >= PENDING_LIMIT)
 		return false;
 	trace_output_compact(out);
 	if (buffer_append(&out->pending, text->bytes, text->size)) {

@@ -36,6 +36,10 @@ enum {
 /* Trees that begin once there are so many in a second are left out. */
 static const uint64_t MAX_EVENTS_PER_SECOND = 200000;
 
+/* So often trees that are open are printed in parts. */
+static const uint64_t PART_NS = UINT64_C(10000000000);
+static const uint64_t TICK_NS = UINT64_C(1000000000);
+
 struct trace_run {
 	const struct trace_plan *plan;
 	struct trace_options probe;
@@ -51,6 +55,7 @@ struct trace_run {
 	struct map processes; /* pid → number in `texts` */
 	bool color;
 	bool any; /* trees were printed */
+	int timer; /* −1 = none */
 	int events_fd; /* file of -o; -1 = none */
 	int error; /* of making text; 0 = none */
 };
@@ -253,14 +258,25 @@ static int trace_run_frame(struct trace_run *r, int (*put)(struct buffer *out))
 	return err;
 }
 
+static void trace_run_on_tick(void *context)
+{
+	struct trace_run *r = context;
+
+	trace_trees_tick(&r->trees, clock_monotonic_ns());
+}
+
 static int trace_run_begin(void *context, struct sampler *sampler, struct loop *loop)
 {
 	struct trace_run *r = context;
+	int err;
 
 	r->sampler = sampler;
 	r->loop = loop;
 	trace_output_init(&r->out, loop, r->plan->events ? r->events_fd : STDOUT_FILENO,
 		trace_run_on_failed_output, r);
+	err = loop_timer(loop, TICK_NS, TICK_NS, trace_run_on_tick, r, &r->timer);
+	if (err)
+		return trace_run_fail("cannot start", err);
 	return r->plan->events ? trace_run_frame(r, trace_events_begin) : 0;
 }
 
@@ -301,6 +317,7 @@ static int trace_run_finish_trees(struct trace_run *r)
 {
 	int err;
 
+	loop_cancel(r->loop, r->timer);
 	trace_trees_finish(&r->trees);
 	err = r->plan->events ? trace_run_frame(r, trace_events_end) : 0;
 	(void)trace_output_finish(&r->out);
@@ -367,6 +384,7 @@ static int trace_run_init(struct trace_run *r)
 					    .max_calls = MAX_CALLS,
 					    .max_bytes = MAX_TREES_BYTES,
 					    .min_duration_ns = r->plan->min_duration_ns,
+					    .part_ns = MAX(PART_NS, r->plan->min_duration_ns),
 					    .done = trace_run_on_tree,
 					    .context = r,
 				    });
@@ -376,7 +394,7 @@ static int trace_run_init(struct trace_run *r)
 
 int trace_run(const struct trace_plan *plan, struct latency_ended *ret_ended)
 {
-	struct trace_run r = { .plan = plan, .events_fd = -1 };
+	struct trace_run r = { .plan = plan, .timer = -1, .events_fd = -1 };
 	const struct latency_calls calls = {
 		.options = trace_run_options,
 		.begin = trace_run_begin,

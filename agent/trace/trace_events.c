@@ -125,7 +125,10 @@ int trace_events_tree(const struct trace_tree *tree, const struct trace_names *n
 	trace_events_name(
 		tree, "process_name", names->process(names->context, tree->pid), first, out);
 	trace_events_name(tree, "thread_name", track, false, out);
-	for (size_t i = 0; i < tree->count && !out->error; i++)
-		trace_events_call(tree, &tree->calls[i], names, out);
+	for (size_t i = 0; i < tree->count && !out->error; i++) {
+		/* How long a call lasts that is open is known in a later part. */
+		if (tree->end != TRACE_TREE_OPEN || tree->calls[i].end != TRACE_CALL_OPEN)
+			trace_events_call(tree, &tree->calls[i], names, out);
+	}
 	return out->error;
 }

@@ -14,6 +14,8 @@ static const char *trace_json_tree_end(const struct trace_tree *tree)
 		[TRACE_TREE_TASK_ENDED] = "thread ended",
 		[TRACE_TREE_PROCESS_ENDED] = "process ended",
 		[TRACE_TREE_CUT] = "trace ended",
+		[TRACE_TREE_UNKNOWN] = "unknown",
+		[TRACE_TREE_OPEN] = "open",
 	};
 
 	return tree->end == TRACE_TREE_TASK_ENDED && tree->goid ? "goroutine ended"
@@ -60,6 +62,8 @@ static void trace_json_call(struct json *j, const struct trace_tree *tree,
 	else
 		json_null(j, "duration_ns");
 	json_text(j, "end", trace_json_call_end(call));
+	if (call->shown)
+		json_bool(j, "continued", true);
 	if (call->lost_before)
 		json_number(j, "lost_before", call->lost_before);
 	if (call->lost_inside)
@@ -72,7 +76,7 @@ static void trace_json_call(struct json *j, const struct trace_tree *tree,
 static bool trace_json_is_complete(const struct trace_tree *tree)
 {
 	return !tree->lost && !tree->left_out && !tree->beginning_lost && !tree->incomplete &&
-	       tree->end != TRACE_TREE_CUT;
+	       tree->end != TRACE_TREE_CUT && tree->end != TRACE_TREE_OPEN && !tree->part;
 }
 
 int trace_json_tree(
@@ -89,6 +93,8 @@ int trace_json_tree(
 	json_number(&j, "tid", tree->tid);
 	json_text(&j, "end", trace_json_tree_end(tree));
 	json_bool(&j, "complete", trace_json_is_complete(tree));
+	if (tree->part || tree->end == TRACE_TREE_OPEN)
+		json_number(&j, "part", tree->part + UINT64_C(1));
 	json_number(&j, "lost", tree->lost);
 	json_number(&j, "left_out", tree->left_out);
 	json_array(&j, "calls");

@@ -32,8 +32,8 @@ static int trace_summary_reserve(struct trace_summary *summary, uint32_t functio
 
 int trace_summary_add(struct trace_summary *summary, const struct trace_tree *tree)
 {
-	summary->trees++;
-	summary->unfinished += tree->end != TRACE_TREE_RETURNED;
+	summary->trees += !tree->part;
+	summary->unfinished += tree->end != TRACE_TREE_RETURNED && tree->end != TRACE_TREE_OPEN;
 	summary->hidden += tree->hidden;
 	summary->left_out += tree->left_out;
 	for (size_t i = 0; i < tree->count; i++) {
@@ -44,8 +44,8 @@ int trace_summary_add(struct trace_summary *summary, const struct trace_tree *tr
 		if (err)
 			return err;
 		sums = &summary->functions[call->function];
-		summary->calls++;
-		sums->calls++;
+		summary->calls += !call->shown;
+		sums->calls += !call->shown;
 		if (call->end != TRACE_CALL_RETURNED)
 			continue;
 		sums->returned++;

@@ -222,6 +222,8 @@ static void trace_text_head(const struct trace_text *t)
 		tree->goid ? tree->goid : (uint64_t)tree->tid);
 	trace_text_foreign(t->out, t->names->process(t->names->context, tree->pid));
 	buffer_printf(t->out, " (pid %" PRIu32 ")", tree->pid);
+	if (tree->part)
+		trace_text_mark(t, "continued");
 	if (tree->beginning_lost)
 		trace_text_mark(t, "the beginning was lost");
 	if (tree->incomplete)

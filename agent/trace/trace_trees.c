@@ -11,6 +11,7 @@
 enum {
 	MAX_TREES = 1 << 16, /* open ones */
 	MAX_PAYLOAD_BYTES = 1 << 30, /* of a tree; max_bytes is less */
+	MIN_REPORTED = 64, /* calls in a part that is reported to make room */
 };
 
 /* ---- life ----------------------------------------------------------------------------------- */
@@ -19,6 +20,7 @@ void trace_trees_init(struct trace_trees *trees, const struct trace_trees_option
 {
 	*trees = (struct trace_trees){ .options = *options };
 	map_init(&trees->by_id, MAX_TREES);
+	map_init(&trees->by_task, MAX_TREES);
 }
 
 static size_t trace_tree_bytes(const struct trace_tree *tree)
@@ -44,6 +46,12 @@ void trace_trees_deinit(struct trace_trees *trees)
 	while (map_next(&trees->by_id, &iterator, &id, &tree))
 		trace_tree_free(trees, (struct trace_tree *)(uintptr_t)tree);
 	map_deinit(&trees->by_id);
+	map_deinit(&trees->by_task);
+}
+
+static uint64_t trace_task_hash(const struct abi_trace_task_key *task)
+{
+	return task->owner ^ ((uint64_t)task->tgid << 40) ^ ((uint64_t)task->tid << 48);
 }
 
 static struct trace_tree *trace_trees_make(
@@ -62,6 +70,9 @@ static struct trace_tree *trace_trees_make(
 	tree->pid = event->tgid;
 	tree->tid = event->tid;
 	tree->beginning_lost = event->sequence > 0;
+	tree->reported_ns = event->time_ns;
+	/* Without it the loss of its end may stay unnoticed. */
+	(void)map_set_pointer(&trees->by_task, trace_task_hash(&tree->task), tree);
 	return tree;
 }
 
@@ -69,8 +80,12 @@ static struct trace_tree *trace_trees_make(
 static void trace_trees_done(
 	struct trace_trees *trees, struct trace_tree *tree, enum trace_tree_end end)
 {
+	uint64_t hash = trace_task_hash(&tree->task);
+
 	tree->end = end;
 	map_remove(&trees->by_id, tree->id);
+	if (map_get_pointer(&trees->by_task, hash) == tree)
+		map_remove(&trees->by_task, hash);
 	trees->options.done(trees->options.context, tree);
 	trace_tree_free(trees, tree);
 }
@@ -118,6 +133,86 @@ const void *trace_tree_payload(const struct trace_tree *tree, uint32_t place, si
 	memcpy(&size, tree->payloads + place, sizeof(size));
 	*ret_bytes = size;
 	return tree->payloads + place + sizeof(size);
+}
+
+/* Moves the payload of CALL, which is open, to *PLACE. */
+static void trace_tree_move_payload(struct trace_tree *tree, struct trace_call *call, size_t *place)
+{
+	size_t size = 0;
+	const void *payload = trace_tree_payload(tree, call->payload, &size);
+	uint32_t from = call->payload;
+
+	if (!payload)
+		return;
+	call->payload = (uint32_t)*place;
+	memmove(tree->payloads + *place, tree->payloads + from, sizeof(uint32_t) + size);
+	*place += sizeof(uint32_t) + size;
+}
+
+/* Keeps the open calls alone. */
+static void trace_tree_compact(struct trace_tree *tree)
+{
+	size_t count = 0, place = 1;
+
+	for (uint32_t level = 0; level < tree->levels; level++) {
+		struct trace_call *call = &tree->calls[count];
+
+		if (!tree->open[level])
+			continue;
+		*call = tree->calls[tree->open[level] - 1];
+		call->shown = true;
+		call->lost_before = call->left_out = 0;
+		trace_tree_move_payload(tree, call, &place);
+		tree->open[level] = (uint32_t)++count;
+	}
+	tree->count = count;
+	tree->payload_bytes = place > 1 ? place : 0;
+}
+
+/* Gives back memory that is not needed any more. That may fail, which does no harm. */
+static void trace_tree_shrink(struct trace_tree *tree)
+{
+	size_t calls = tree->count + 1, payloads = tree->payload_bytes + 1;
+	void *smaller;
+
+	if (calls < tree->capacity / 2 &&
+		(smaller = reallocarray(tree->calls, calls, sizeof(*tree->calls)))) {
+		tree->calls = smaller;
+		tree->capacity = calls;
+	}
+	if (payloads < tree->payload_capacity / 2 &&
+		(smaller = realloc(tree->payloads, payloads))) {
+		tree->payloads = smaller;
+		tree->payload_capacity = payloads;
+	}
+}
+
+/* Reports what has happened in TREE so far, and forgets it but for the calls that are open. */
+static void trace_trees_report(struct trace_trees *trees, struct trace_tree *tree)
+{
+	size_t before = trace_tree_bytes(tree);
+
+	tree->end = TRACE_TREE_OPEN;
+	trees->options.done(trees->options.context, tree);
+	tree->part++;
+	tree->has_news = false;
+	tree->lost = tree->left_out = tree->hidden = 0;
+	trace_tree_compact(tree);
+	trace_tree_shrink(tree);
+	trees->bytes += trace_tree_bytes(tree) - before;
+}
+
+/* Makes room by a report if most of TREE's calls have ended. GAP: events lost since the last call.
+ */
+static bool trace_trees_make_room(struct trace_trees *trees, struct trace_tree *tree, uint32_t gap)
+{
+	if (tree->count < MIN_REPORTED || tree->count / 2 < tree->levels)
+		return false;
+	tree->lost -= gap;
+	tree->reported_ns = tree->ended_ns;
+	trace_trees_report(trees, tree);
+	tree->lost = gap;
+	return true;
 }
 
 /* ---- calls ---------------------------------------------------------------------------------- */
@@ -175,6 +270,8 @@ static void trace_trees_entry(struct trace_trees *trees, struct trace_tree *tree
 
 	trace_tree_end_calls(tree, level, gap ? TRACE_CALL_UNKNOWN : TRACE_CALL_ABANDONED);
 	fits = trace_tree_reserve(trees, tree, level, event->payload_bytes);
+	if (!fits && trace_trees_make_room(trees, tree, gap))
+		fits = trace_tree_reserve(trees, tree, level, event->payload_bytes);
 	if (level >= tree->open_capacity) {
 		tree->left_out++;
 		return;
@@ -202,7 +299,8 @@ static void trace_trees_entry(struct trace_trees *trees, struct trace_tree *tree
 static bool trace_trees_hides(
 	const struct trace_trees *trees, const struct trace_tree *tree, size_t index)
 {
-	if (tree->calls[index].duration_ns >= trees->options.min_duration_ns)
+	if (tree->calls[index].duration_ns >= trees->options.min_duration_ns ||
+		tree->calls[index].shown)
 		return false;
 	for (size_t i = index; i < tree->count; i++) {
 		const struct trace_call *call = &tree->calls[i];
@@ -259,6 +357,17 @@ static void trace_trees_end(
 	trace_trees_done(trees, tree, task ? TRACE_TREE_TASK_ENDED : TRACE_TREE_ABANDONED);
 }
 
+/* A tree whose task begins another one is over, though nobody has heard of that. */
+static void trace_trees_end_older(struct trace_trees *trees, const struct abi_trace_task_key *task)
+{
+	struct trace_tree *older = map_get_pointer(&trees->by_task, trace_task_hash(task));
+
+	if (!older || memcmp(&older->task, task, sizeof(*task)))
+		return;
+	trace_tree_end_calls(older, 0, TRACE_CALL_UNKNOWN);
+	trace_trees_done(trees, older, TRACE_TREE_UNKNOWN);
+}
+
 void trace_trees_event(struct trace_trees *trees, const struct abi_trace_event *event,
 	const void *payload, uint32_t place)
 {
@@ -266,13 +375,16 @@ void trace_trees_event(struct trace_trees *trees, const struct abi_trace_event *
 
 	if (event->level >= ABI_TRACE_LEVELS)
 		return;
-	if (!tree && event->what == ABI_TRACE_ENTRY)
+	if (!tree && event->what == ABI_TRACE_ENTRY) {
+		trace_trees_end_older(trees, &event->task);
 		tree = trace_trees_make(trees, event);
+	}
 	if (!tree) {
 		trees->not_kept++;
 		return;
 	}
 	tree->ended_ns = event->time_ns;
+	tree->has_news = true;
 	tree->incomplete |= (event->flags & ABI_TRACE_INCOMPLETE) != 0;
 	if (event->what == ABI_TRACE_ENTRY)
 		trace_trees_entry(trees, tree, event, payload, place);
@@ -317,6 +429,22 @@ void trace_trees_exit(struct trace_trees *trees, uint32_t pid, uint32_t tid)
 {
 	trace_trees_end_all(
 		trees, pid, tid, pid == tid ? TRACE_TREE_PROCESS_ENDED : TRACE_TREE_TASK_ENDED);
+}
+
+void trace_trees_tick(struct trace_trees *trees, uint64_t now_ns)
+{
+	uint64_t id, value;
+	size_t iterator = 0;
+
+	while (trees->options.part_ns && map_next(&trees->by_id, &iterator, &id, &value)) {
+		struct trace_tree *tree = (struct trace_tree *)(uintptr_t)value;
+
+		/* The events may be newer than what time it was. */
+		if (!tree->has_news || now_ns < tree->reported_ns + trees->options.part_ns)
+			continue;
+		tree->reported_ns = now_ns;
+		trace_trees_report(trees, tree);
+	}
 }
 
 void trace_trees_finish(struct trace_trees *trees)

@@ -2,7 +2,9 @@
 #pragma once
 /*
  * From events to trees: the calls of a goroutine or thread, from the entry of a root until it has
- * returned. Events come in time order. Calls whose return never came, lost events and calls that
+ * returned. A tree that stays open for long, or grows too large, is reported in parts: what has
+ * happened so far, and later the rest, which begins with the calls that were still open. Events
+ * come in time order. Calls whose return never came, lost events and calls that
  * did not fit are part of the tree, each where it happened. Memory is bounded. Knows functions and
  * places only by number. One thread.
  */
@@ -32,6 +34,7 @@ struct trace_call {
 	/* In trace_tree.payloads, each with its size in front of it; 0 = none. */
 	uint32_t payload, return_payload;
 	uint8_t end; /* enum trace_call_end */
+	bool shown; /* in an earlier part */
 };
 
 enum trace_tree_end {
@@ -40,6 +43,8 @@ enum trace_tree_end {
 	TRACE_TREE_TASK_ENDED, /* the goroutine or thread ended */
 	TRACE_TREE_PROCESS_ENDED,
 	TRACE_TREE_CUT, /* the trace ended */
+	TRACE_TREE_UNKNOWN, /* its end was lost: the task began another one */
+	TRACE_TREE_OPEN, /* not the last part */
 };
 
 struct trace_tree {
@@ -58,19 +63,23 @@ struct trace_tree {
 	bool beginning_lost; /* the first event was not the root's entry */
 	bool incomplete; /* BPF could not follow some calls */
 	enum trace_tree_end end;
+	uint32_t part; /* from 0. Counts above are of this part alone */
 
 	/* Private. */
 	uint32_t *open; /* by level: 1 + index into `calls`; 0 = lost or left out */
 	uint32_t levels;
 	size_t open_capacity;
 	uint32_t next_sequence;
+	uint64_t reported_ns; /* when it was reported last, or began */
+	bool has_news; /* since then */
 };
 
 struct trace_trees_options {
 	size_t max_calls; /* in one tree */
 	size_t max_bytes; /* of all trees; calls that do not fit are left out */
 	uint64_t min_duration_ns; /* calls that return sooner are left out */
-	/* A tree is over. It is valid during the call. */
+	uint64_t part_ns; /* so often trees that are open and have news are reported; 0 = never */
+	/* A tree, or a part of it, is over. It is valid during the call. */
 	void (*done)(void *context, const struct trace_tree *tree);
 	void *context;
 };
@@ -78,6 +87,7 @@ struct trace_trees_options {
 struct trace_trees {
 	struct trace_trees_options options;
 	struct map by_id; /* tree id → struct trace_tree */
+	struct map by_task; /* hash of the task → likewise, the latest one */
 	size_t bytes;
 	uint64_t not_kept; /* events of trees for which there was no memory */
 };
@@ -90,6 +100,8 @@ void trace_trees_event(struct trace_trees *trees, const struct abi_trace_event *
 	const void *payload, uint32_t place);
 /* Thread TID of process PID has ended, the process if they are equal. */
 void trace_trees_exit(struct trace_trees *trees, uint32_t pid, uint32_t tid);
+/* Reports what has been open for long. Call it about once a second. */
+void trace_trees_tick(struct trace_trees *trees, uint64_t now_ns);
 /* Ends all trees: the trace is over. */
 void trace_trees_finish(struct trace_trees *trees);
 /* The payload at PLACE of a tree, a field of struct trace_call. NULL = none. */
