@@ -35,6 +35,20 @@ struct cursor elf_image_file(const struct elf_image *image, uint64_t offset, uin
 	return cursor_slice(&whole, offset, size);
 }
 
+/*
+ * Shared, as the kernel writes the breakpoints of uprobes into every private mapping of a file,
+ * even one that nobody may execute: while another tool traces the program, its code would have
+ * no returns. Some file systems have no shared mappings.
+ */
+static void *map_whole(int fd, size_t size)
+{
+	void *map = mmap(NULL, size, PROT_READ, MAP_SHARED, fd, 0);
+
+	if (map == MAP_FAILED && (errno == ENODEV || errno == EINVAL))
+		map = mmap(NULL, size, PROT_READ, MAP_PRIVATE, fd, 0);
+	return map;
+}
+
 static int map_file(struct elf_image *image, int fd)
 {
 	struct stat st;
@@ -45,7 +59,7 @@ static int map_file(struct elf_image *image, int fd)
 		return err;
 	if (!S_ISREG(st.st_mode) || st.st_size < EI_NIDENT)
 		return -EBADMSG;
-	map = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
+	map = map_whole(fd, (size_t)st.st_size);
 	if (map == MAP_FAILED)
 		return -errno;
 	image->map = map;
