@@ -266,6 +266,8 @@ void sampler_latency_comm(struct sampler *sampler, uint32_t pid, char *comm, siz
 
 void sampler_latency_detach(struct sampler *sampler)
 {
+	if (sampler->latency)
+		latency_end(sampler->latency);
 	probed_files_detach(sampler->probed_files);
 	if (sampler->kernel_functions)
 		kernel_functions_detach(sampler->kernel_functions);

@@ -27,10 +27,25 @@ def check_other_programs():
               "traced: " + (trees.stdout + trees.stderr)[-300:])
 
 
+def check_running(program):
+    """A process that calls a function again and again, while its probes come and go one after the other."""
+    with subprocess.Popen([program, "1000000000"], stdout=subprocess.DEVNULL) as w:
+        try:
+            report = report_of(latency("--json", "-u", "quick", "-p", w.pid, "-d", "2"))
+        finally:
+            w.kill()
+    calls = [f["calls"] for f in report["functions"]]
+    check(len(calls) == 1 and calls[0] > 10 and not report["not_counted"]["not_returned"],
+          "%s calls of a running process, all of which return: %s" % (calls, report["not_counted"]))
+
+
 if os.uname().machine == "x86_64":
     check_other_programs()
 for text in sys.argv[1:]:
     name, command = text.split("=", 1)
     program, *arguments = command.split(",")
-    check_program(shutil.copy(program, scratch(os.path.basename(program))), arguments, name)
+    copy = shutil.copy(program, scratch(os.path.basename(program)))
+    check_program(copy, arguments, name)
+    if name == "C":
+        check_running(copy)
 done()

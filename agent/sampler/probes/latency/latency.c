@@ -263,6 +263,13 @@ void latency_functions_end(struct latency *l, const uint32_t *numbers, size_t co
 	}
 }
 
+void latency_end(struct latency *l)
+{
+	for (uint32_t i = 0; i < l->count; i++)
+		if (l->functions[i].used)
+			latency_functions_end(l, &i, 1);
+}
+
 /* ---- processes ------------------------------------------------------------------------------ */
 
 int latency_set_process(struct latency *l, uint32_t tgid, uint64_t sets, uint32_t number)

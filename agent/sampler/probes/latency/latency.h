@@ -105,6 +105,11 @@ void latency_functions_remove(struct latency *l, const uint32_t *numbers, size_t
  * stays until they are removed; calls that are open now are forgotten.
  */
 void latency_functions_end(struct latency *l, const uint32_t *numbers, size_t count);
+/*
+ * Ends all functions. Do this before everything is detached: the kernel detaches one site after the
+ * other, and a call whose entry is probed longer than its return would seem never to return.
+ */
+void latency_end(struct latency *l);
 
 /* ---- processes, with by_sets ----------------------------------------------------------------- */
 
