@@ -146,6 +146,11 @@ int latency_say_kernel(const struct kernel_functions *kernel, const struct laten
 	if (problem)
 		fprintf(stderr, "fathom %s: kernel functions cannot be probed: %s\n", plan->name,
 			problem);
+	if (problem && plan->wanted.count && !plan->dry_run)
+		fprintf(stderr,
+			"fathom %s: nothing is measured; leave out -k to measure the functions of "
+			"-u\n",
+			plan->name);
 	for (size_t i = 0; kernel && i < plan->kernel_wanted.count; i++)
 		if (kernel_functions_were_chosen(kernel) && !kernel_functions_matches(kernel, i))
 			fprintf(stderr, "fathom %s: -k '%s': the kernel has no such function\n",
