@@ -28,6 +28,7 @@
 #include "agent/latency/latency_json.h"
 #include "agent/latency/latency_openmetrics.h"
 #include "agent/latency/latency_text.h"
+#include "agent/sampler/collect/mechanisms.h"
 #include "agent/sampler/sampler.h"
 #include "agent/sampler/sampler_latency.h"
 #include "agent/settings/explain.h"
@@ -253,7 +254,9 @@ static int create_sampler(struct latency_run *r)
 		options.collect.tgid_count = 1;
 		options.collect.filter.filter_tgids = 1;
 		r->latency.probe.follow = true;
-	}
+	} else if (options.collect.tgid_count == 1 &&
+		   !(options.collect.without & MECHANISM_PROCESS_UPROBES))
+		r->latency.probe.only_tgid = options.collect.tgids[0];
 	if (!options.collect.filter.filter_tgids)
 		r->latency.probe.own_env_end = latency_own_env_end();
 	if (plan->profile)

@@ -23,7 +23,7 @@ struct latency {
 	size_t site_count;
 	uint64_t refused_off; /* a site there is refused; 0 = none */
 	int attach_error;
-	unsigned int attached, detached, ended;
+	unsigned int attached, attached_again, detached, ended;
 	/* In the background. */
 	int begin_error; /* of latency_attach_begin() */
 	bool silent; /* what attaches or detaches goes on for ever */
@@ -91,6 +91,13 @@ void latency_detach_all(struct latency *l, struct latency_attached **list, size_
 {
 	for (size_t i = 0; i < count; i++)
 		latency_detach(l, list[i]);
+}
+
+int latency_attach_again(struct latency *l, struct latency_attached *attached, int file_fd)
+{
+	assert_true(fcntl(file_fd, F_GETFD) >= 0 && attached);
+	l->attached_again++;
+	return 0;
 }
 
 struct latency_attaching {

@@ -20,6 +20,7 @@ static const struct {
 	{ "fentry", MECHANISM_FENTRY },
 	{ "kprobe-session", MECHANISM_KPROBE_SESSION },
 	{ "kprobe-multi", MECHANISM_KPROBE_MULTI },
+	{ "process-uprobes", MECHANISM_PROCESS_UPROBES },
 };
 
 /* Returns 0 if there is none of this name. */

@@ -19,12 +19,14 @@ enum mechanism {
 	MECHANISM_FENTRY = 1 << 7, /* `fentry` */
 	MECHANISM_KPROBE_SESSION = 1 << 8, /* `kprobe-session` */
 	MECHANISM_KPROBE_MULTI = 1 << 9, /* `kprobe-multi` */
+	/* `process-uprobes`: agent/sampler/collect/process_uprobes.h */
+	MECHANISM_PROCESS_UPROBES = 1 << 10,
 };
 
 /* All names, for messages. */
 #define MECHANISMS_NAMES                                                                  \
 	"vma-lookup, own-rings, kernel-walk, packed-stacks, packed-rules, uprobe-multi, " \
-	"attach-cookie, fentry, kprobe-session and kprobe-multi"
+	"attach-cookie, fentry, kprobe-session, kprobe-multi and process-uprobes"
 
 /*
  * Parses NAMES, separated by commas (NULL = none), into enum mechanism values. Returns -EINVAL if

@@ -22,6 +22,20 @@ struct uprobe_multi_link {
 	uint32_t padding;
 };
 
+/* struct bpf_link_info of such a link, as it is from Linux 6.8 on. */
+struct uprobe_multi_info {
+	uint32_t type, id, program_id, padding;
+	uint64_t path, offsets, reference_counters, cookies;
+	uint32_t path_size, count, flags, pid;
+};
+
+/* The part of union bpf_attr that BPF_OBJ_GET_INFO_BY_FD reads. */
+struct uprobe_multi_question {
+	uint32_t fd;
+	uint32_t bytes;
+	uint64_t info;
+};
+
 int uprobe_multi_attach(int program, const struct uprobe_multi *uprobes)
 {
 	struct uprobe_multi_link attr = {
@@ -36,4 +50,15 @@ int uprobe_multi_attach(int program, const struct uprobe_multi *uprobes)
 	int link = (int)syscall(SYS_bpf, BPF_LINK_CREATE, &attr, sizeof(attr));
 
 	return link < 0 ? -errno : link;
+}
+
+bool uprobe_multi_lost_process(int link)
+{
+	struct uprobe_multi_info info = { 0 };
+	struct uprobe_multi_question attr = {
+		.fd = (uint32_t)link, .bytes = sizeof(info), .info = (uintptr_t)&info
+	};
+
+	return !syscall(SYS_bpf, BPF_OBJ_GET_INFO_BY_FD, &attr, sizeof(attr)) &&
+	       attr.bytes >= sizeof(info) && !info.pid;
 }

@@ -4,6 +4,7 @@
  * A link of one BPF program to many places of user code (BPF_TRACE_UPROBE_MULTI, Linux 6.6), made
  * by the system call itself: libbpf has it from 1.3 on.
  */
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -22,3 +23,8 @@ struct uprobe_multi {
  * link's descriptor or a negative errno, and then no place is attached.
  */
 int uprobe_multi_attach(int program, const struct uprobe_multi *uprobes);
+/*
+ * Whether the process that LINK is for, with `pid`, is gone or was replaced: the kernel knows it by
+ * its first thread, whose place another one takes if that executes a program. False before 6.8.
+ */
+bool uprobe_multi_lost_process(int link);

@@ -141,6 +141,19 @@ static void probed_files_open(struct probed_files *files, struct probed_entry *e
 		probed_entry_close(entry);
 }
 
+/* A process that selects ENTRY's file has mapped it, perhaps after it executed a program. */
+static void probed_entry_attach_again(struct probed_files *files, struct probed_entry *entry)
+{
+	int err;
+
+	if (!entry->attached || files->options.in_background)
+		return;
+	err = latency_attach_again(files->options.latency, entry->attached, entry->fd);
+	if (err)
+		log_warn("the functions of a file are not measured any more",
+			"path=\"%s\" error=\"%s\"", entry->path, strerror(-err));
+}
+
 void probed_files_mapped(
 	struct probed_files *files, const struct process *p, const struct mapping *mapping)
 {
@@ -158,8 +171,10 @@ void probed_files_mapped(
 		(void)options->want(options->context, p, mapping);
 		return;
 	}
-	if (entry && entry->state != PROBED_FILE_NOT_OPENED)
+	if (entry && entry->state != PROBED_FILE_NOT_OPENED) {
+		probed_entry_attach_again(files, entry);
 		return;
+	}
 	if (!entry && probed_files_enter(files, module, program, &entry)) {
 		log_warn("the functions of a file are not measured: there are too many files",
 			"path=\"%s\" limit=%d", module->path ? module->path : "", PROBED_FILES_MAX);
@@ -230,9 +245,12 @@ void probed_files_check(struct probed_files *files)
 	for (size_t i = 0; i < files->count; i++) {
 		struct probed_entry *entry = &files->items[i];
 
-		if (!entry->attached || !entry->module ||
-			options->check_file(options->context, entry->module, entry->fd) != -ESTALE)
+		if (!entry->attached || !entry->module)
 			continue;
+		if (options->check_file(options->context, entry->module, entry->fd) != -ESTALE) {
+			probed_entry_attach_again(files, entry);
+			continue;
+		}
 		probed_entry_detach(files, entry);
 		entry->state = PROBED_FILE_CHANGED;
 		log_warn("a file was written to; its functions are not measured any more",

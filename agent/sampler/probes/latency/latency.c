@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "agent/sampler/collect/process_uprobes.h"
 #include "agent/sampler/collect/uprobe_multi.h"
 #include "agent/sampler/probes/latency/latency_internal.h"
 #include "base/array.h"
@@ -132,6 +133,8 @@ static int latency_set_up(struct latency *l, struct bpf_object *object, const ch
 	if (!l->functions)
 		return -ENOMEM;
 	/* The number of no function. */
+	if (options->only_tgid && l->at_once && !process_uprobes_probe())
+		l->only_tgid = options->only_tgid;
 	program = latency_sites_program(l);
 	trap_cost_begin(l->trap, &program, ABI_LATENCY_FUNCTIONS);
 	return 0;

@@ -36,6 +36,11 @@ struct latency_options {
 	/* Also loads the programs at kernel functions (agent/sampler/probes/kernel_latency/). */
 	bool kernel;
 	bool kernel_only; /* loads those alone: latency_attach() is not called */
+	/*
+	 * The one process that the filters want; 0 = there may be others. Where the kernel can do
+	 * it, sites are attached in its code only, so that others pay nothing.
+	 */
+	uint32_t only_tgid;
 	uint32_t max_functions; /* at most ABI_LATENCY_FUNCTIONS; 0 = that many */
 	uint32_t max_open_calls; /* 0 = ABI_LATENCY_OPEN_CALLS */
 	uint32_t max_cells; /* 0 = by the number of CPUs, at most ABI_LATENCY_CELLS */
@@ -149,6 +154,12 @@ int latency_attach(struct latency *l, int file_fd, const struct latency_site *si
 /* Valid until it is detached. */
 const struct latency_refused_site *latency_refused_sites(
 	const struct latency_attached *attached, size_t *ret_count);
+/*
+ * With only_tgid: attaches again if another thread has taken the process over by executing a
+ * program, so that the kernel does not find it any more. FILE_FD as before. Returns a negative
+ * errno if that failed; then nothing of ATTACHED is attached. Call it when the process maps a file.
+ */
+int latency_attach_again(struct latency *l, struct latency_attached *attached, int file_fd);
 /*
  * NULL is allowed. Where each site is an event, a process of its own goes on detaching many of them
  * for some minutes: closer.h.

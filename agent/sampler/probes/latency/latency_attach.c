@@ -2,20 +2,30 @@
 /* Attaches the sites of functions: what is attached where, under which cookie. */
 #include <assert.h>
 #include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
+#include "agent/sampler/collect/uprobe_multi.h"
 #include "agent/sampler/probes/latency/latency_internal.h"
 #include "agent/sampler/probes/latency/sites.h"
 #include "base/cleanup.h"
+#include "base/io.h"
 
 struct latency_attached {
 	struct sites sites;
+	/* To attach again; NULL if the sites are attached in all processes. */
+	struct sites_place *places;
+	size_t place_count;
 };
 
 static void latency_attached_destroy(struct latency_attached *attached)
 {
-	if (attached)
-		sites_detach(&attached->sites, 1);
+	if (!attached)
+		return;
+	sites_detach(&attached->sites, 1);
+	free(attached->places);
 	free(attached);
 }
 
@@ -111,12 +121,57 @@ int latency_attached_create(struct sites *sites, struct latency_attached **ret_a
 	return 0;
 }
 
+/* ---- in one process -------------------------------------------------------------------------- */
+
+/* The kernel finds the memory of a process by its first thread, unless that has ended. */
+static bool latency_first_thread_lives(uint32_t tgid)
+{
+	char path[32], line[256];
+	const char *state;
+
+	snprintf(path, sizeof(path), "/proc/%u/stat", tgid);
+	if (io_read_line(AT_FDCWD, path, line, sizeof(line)) < 0)
+		return false;
+	state = strrchr(line, ')');
+	return state && state[1] == ' ' && state[2] != 'Z' && state[2] != 'X';
+}
+
+/* Attaches PLACES in the only process, if there is one, else in all. */
+static int latency_attach_places(struct latency *l, struct latency_attached *attached, int file_fd,
+	const struct sites_place *places, size_t count, const char **ret_step)
+{
+	struct sites_program program = latency_sites_program(l);
+	int err = -ESRCH;
+
+	if (l->only_tgid && latency_first_thread_lives(l->only_tgid)) {
+		program.pid = l->only_tgid;
+		err = sites_attach(&attached->sites, &program, file_fd, places, count, ret_step);
+	}
+	if (err != -ESRCH)
+		return err;
+	program.pid = 0;
+	return sites_attach(&attached->sites, &program, file_fd, places, count, ret_step);
+}
+
+int latency_attach_again(struct latency *l, struct latency_attached *attached, int file_fd)
+{
+	const struct sites_place *places = attached->places;
+	const char *step;
+
+	if (!places || !attached->sites.count ||
+		!uprobe_multi_lost_process(attached->sites.links[0]))
+		return 0;
+	sites_detach(&attached->sites, 1);
+	return latency_attach_places(l, attached, file_fd, places, attached->place_count, &step);
+}
+
+/* ---- both ------------------------------------------------------------------------------------ */
+
 int latency_attach(struct latency *l, int file_fd, const struct latency_site *sites, size_t count,
 	struct latency_attached **ret_attached, const char **ret_step)
 {
 	autocall(auto_latency_attached_destroy) struct latency_attached *attached =
 		calloc(1, sizeof(*attached));
-	const struct sites_program program = latency_sites_program(l);
 	autofree struct sites_place *places = NULL;
 	int err;
 
@@ -125,12 +180,17 @@ int latency_attach(struct latency *l, int file_fd, const struct latency_site *si
 		return -ENOMEM;
 	err = latency_places(l, sites, &count, &attached->sites, &places);
 	if (!err)
-		err = sites_attach(&attached->sites, &program, file_fd, places, count, ret_step);
+		err = latency_attach_places(l, attached, file_fd, places, count, ret_step);
 	if (!err && !attached->sites.count)
 		err = attached->sites.refused_count ? attached->sites.refused[0].err : -EINVAL;
-	if (!err)
-		*ret_attached = take(attached);
-	return err;
+	if (err)
+		return err;
+	if (l->only_tgid) {
+		attached->places = take(places);
+		attached->place_count = count;
+	}
+	*ret_attached = take(attached);
+	return 0;
 }
 
 const struct latency_refused_site *latency_refused_sites(
@@ -160,6 +220,7 @@ int *latency_take_links(struct latency_attached **list, size_t count, size_t *re
 			continue;
 		free(list[i]->sites.links);
 		free(list[i]->sites.refused);
+		free(list[i]->places);
 		free(list[i]);
 	}
 	return links;

@@ -19,6 +19,7 @@ struct latency {
 	int program;
 	int functions_map, entries_map, open_map, cells_map, processes_map, counters_map;
 	bool at_once; /* latency_attaches_at_once() */
+	uint32_t only_tgid; /* sites are attached in this process only; 0 = in all */
 	int event_type; /* of an event for one site */
 	bool cookie_in_path; /* of these events: bpf/abi/site_path.h */
 	size_t cpus; /* possible ones */

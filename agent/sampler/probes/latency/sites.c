@@ -37,6 +37,7 @@ static bool sites_is_of_place(int err)
 	case -ENFILE:
 	case -ENOMEM:
 	case -ENOSYS:
+	case -ESRCH:
 		return false;
 	default:
 		return true;
@@ -84,6 +85,7 @@ static int sites_link_range(
 					      .offsets = request->offsets + first,
 					      .cookies = request->cookies + first,
 					      .count = count,
+					      .pid = request->program->pid,
 				      });
 
 	if (link < 0)

@@ -15,6 +15,7 @@ struct sites_program {
 	bool at_once; /* one link for many places */
 	int event_type; /* of an event for one place, otherwise */
 	bool cookie_in_path; /* of such an event: the kernel has no cookies (before 5.15) */
+	uint32_t pid; /* only in this process, with `at_once`; 0 = in all */
 };
 
 struct sites_place {
