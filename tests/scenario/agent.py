@@ -153,7 +153,10 @@ class Agent:
 
     def stored(self):
         """The store's list: [{path, name, time_ms, duration_ms, bytes}], oldest first."""
-        return json.loads(self.ask("/api/profiles").body)
+        answer = self.ask("/api/profiles")
+        if answer.status != 200:
+            stop("the list of profiles: %d %r" % (answer.status, answer.body))
+        return json.loads(answer.body)
 
     def wait_windows(self, count):
         """Waits until COUNT more windows are sealed."""
