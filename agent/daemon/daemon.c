@@ -149,6 +149,20 @@ static int make_export(struct daemon *d)
 	return err;
 }
 
+static int make_metadata(struct daemon *d)
+{
+	const char *socket = config_text(&d->config, SETTING_container_runtime_socket);
+	int err;
+
+	if (socket && !*socket)
+		return 0;
+	err = metadata_create(socket, sampler_metrics_to_add(d->sampler), &d->metadata);
+	if (err)
+		fprintf(stderr, "fathom agent: --metadata-container-runtime-socket-path: %s\n",
+			strerror(-err));
+	return err;
+}
+
 /* NULL = none. By default the socket belongs to HTTP, and to root's agent. */
 static const char *socket_path(const struct daemon *d, const char *address)
 {
@@ -285,6 +299,8 @@ static int daemon_make(struct daemon *d)
 	if (!err)
 		err = make_export(d);
 	if (!err)
+		err = make_metadata(d);
+	if (!err)
 		err = make_probes(d);
 	return err ? err : make_serve(d);
 }
@@ -293,8 +309,9 @@ static void daemon_unmake(struct daemon *d)
 {
 	daemon_on_demand_deinit(d);
 	serve_destroy(d->serve);
-	/* It uses the sampler's metrics until it ends. */
+	/* Both use the sampler's metrics until they end. */
 	daemon_export_destroy(d->export, EXPORT_GRACE_NS);
+	metadata_destroy(d->metadata);
 	sampler_destroy(d->sampler);
 	daemon_probes_destroy(d->probes);
 	store_destroy(d->store);

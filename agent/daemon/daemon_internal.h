@@ -10,6 +10,7 @@
 #include "agent/loop/loop.h"
 #include "agent/loop/turn_stats.h"
 #include "agent/server/serve/serve.h"
+#include "agent/server/metadata/metadata.h"
 #include "agent/server/store/store.h"
 
 enum { DAEMON_MAX_ON_DEMAND = 8 };
@@ -41,6 +42,7 @@ struct daemon {
 	struct sampler *sampler;
 	struct store *store; /* NULL = no local store */
 	struct daemon_export *export; /* NULL = no remote store */
+	struct metadata *metadata; /* NULL = no container runtime is asked */
 	struct daemon_probes *probes;
 	struct serve *serve; /* NULL = HTTP is off */
 	const char *http_socket; /* path of its socket file; NULL = none */

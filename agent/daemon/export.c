@@ -34,6 +34,7 @@ struct daemon_export {
 	struct exporter *exporter;
 	struct debuginfo *debuginfo; /* NULL = nothing is uploaded */
 	struct keep_debug keep_debug;
+	struct metadata *metadata; /* NULL = nothing is known of containers */
 	struct metrics *metrics;
 	struct metrics unused; /* metrics of reports that another report has counted */
 	uint64_t settings_hash;
@@ -415,23 +416,34 @@ static int send_all(struct daemon_export *e, const struct report_sources *source
 	return err;
 }
 
+void daemon_export_know_containers(struct daemon_export *e, struct metadata *metadata)
+{
+	e->metadata = metadata;
+}
+
 void daemon_export_window(struct daemon_export *e, const struct report_sources *sources,
 	const struct report_options *options, bool count)
 {
+	autocall(metadata_view_deinit) struct metadata_view containers = { .count = 0 };
 	struct report_sources from = *sources;
 	struct series series;
 	int err;
 
+	metadata_view_init(&containers, e->metadata);
 	e->series.symbolize = sources->symbolize;
+	e->series.containers = &containers;
 	err = series_init(
 		&series, &e->series, &options->types, sources->profile, sources->processes);
 
 	if (!count)
 		from.metrics = &e->unused;
 	if (!err) {
+		if (series.missed_container)
+			metadata_ask(e->metadata);
 		err = send_all(e, &from, options, &series);
 		series_deinit(&series);
 	}
+	e->series.containers = NULL;
 	if (!err)
 		return;
 	metrics_add(e->metrics, METRIC_EXPORT_WINDOW_FAILED, 1);

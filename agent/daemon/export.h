@@ -8,6 +8,7 @@
 #include "agent/settings/config.h"
 #include "agent/server/export/exporter.h"
 #include "agent/report/report.h"
+#include "agent/server/metadata/metadata.h"
 #include "base/buffer.h"
 #include "base/json.h"
 #include "base/module_id.h"
@@ -33,6 +34,8 @@ int daemon_export_reload(struct daemon_export **e, const struct config *config,
 /* Whether to open the file with this build ID for its debug information. E may be NULL. */
 bool daemon_export_wants_file(struct daemon_export *e, const struct build_id *id);
 void daemon_export_file(struct daemon_export *e, const struct build_id *id, int fd); /* takes FD */
+/* From now on windows have labels of what METADATA (NULL = nothing) tells of containers. */
+void daemon_export_know_containers(struct daemon_export *e, struct metadata *metadata);
 /*
  * OPTIONS: time, duration and period of the window. COUNT adds its stacks to the metrics; set it
  * when no other report of the window does.

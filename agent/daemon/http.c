@@ -8,6 +8,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include "agent/daemon/container_figures.h"
 #include "agent/daemon/daemon_internal.h"
 #include "agent/daemon/exposition.h"
 #include "base/thread_group.h"
@@ -183,6 +184,7 @@ static int write_metrics(void *context, struct buffer *out)
 	exposition_figures(out, figures, ARRAY_SIZE(figures));
 	write_turns(d, out);
 	daemon_probes_write_metrics(d->probes, out);
+	container_figures_write_metrics(d->metadata, out);
 	if (d->export)
 		daemon_export_write_metrics(d->export, out);
 	return exposition_end(out);

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "agent/daemon/container_labels.h"
 #include "agent/daemon/process_labels.h"
 #include "agent/sampler/profile/sample_labels.h"
 #include "base/array.h"
@@ -135,17 +136,56 @@ static int series_add_meta(
 	return process_labels_meta(p, known ? &program : NULL, s->options->environment, labels);
 }
 
-/* Only rules use the labels that need /proc. */
-static int collect_labels(const struct series *s, const struct process_facts *p,
-	const struct profile_sample *thread, struct labels *labels)
+/* NULL: the process is in no container, or no runtime has told of it. */
+static const struct container_facts *series_container(
+	struct series *s, const struct process_facts *p)
 {
+	const struct metadata_view *containers = s->options->containers;
+	const struct container_facts *facts;
+
+	if (!containers || !p || !metadata_can_know(containers, p->container_id))
+		return NULL;
+	facts = metadata_view_find(containers, p->container_id);
+	if (facts)
+		return facts;
+	metrics_add(s->options->metrics, METRIC_METADATA_UNKNOWN, 1);
+	s->missed_container = true;
+	return NULL;
+}
+
+static int series_add_container_meta(
+	const struct series *s, const struct container_facts *container, struct labels *labels)
+{
+	uint64_t cut = 0;
+	int err = container_labels_meta(container, s->options->node, labels, &cut);
+
+	metrics_add(s->options->metrics, METRIC_METADATA_LABELS_CUT, cut);
+	return err;
+}
+
+/* What a series is made of; each may be NULL. */
+struct series_origin {
+	const struct process_facts *process;
+	const struct container_facts *container;
+	const struct profile_sample *thread;
+};
+
+/* Only rules use the labels that need /proc. */
+static int collect_labels(
+	const struct series *s, const struct series_origin *from, struct labels *labels)
+{
+	const bool rules = s->options->relabel != NULL;
 	int err = set_external(s, labels);
 
-	if (!err && p)
-		err = process_labels(p, labels);
-	if (!err && p && s->options->relabel)
-		err = series_add_meta(s, p, labels);
-	return err ? err : set_sample_labels(s, thread, labels);
+	if (!err && from->process)
+		err = process_labels(from->process, labels);
+	if (!err && from->container)
+		err = container_labels(from->container, labels);
+	if (!err && from->process && rules)
+		err = series_add_meta(s, from->process, labels);
+	if (!err && from->container && rules)
+		err = series_add_container_meta(s, from->container, labels);
+	return err ? err : set_sample_labels(s, from->thread, labels);
 }
 
 static bool is_required(const char *name)
@@ -174,7 +214,7 @@ static void keep_to_limit(const struct series *s, struct labels *labels)
 	}
 }
 
-static int name_it(const struct process_facts *p, struct labels *labels)
+static int name_it(const struct series_origin *from, struct labels *labels)
 {
 	char service[LABEL_VALUE_BYTES + 1] = "unknown";
 	int err = 0;
@@ -183,16 +223,18 @@ static int name_it(const struct process_facts *p, struct labels *labels)
 		err = labels_set(labels, "__name__", "process_cpu");
 	if (err || labels_get(labels, "service_name"))
 		return err;
-	if (p)
-		process_labels_service(p, service, sizeof(service));
+	if (from->container && container_labels_service(from->container, service, sizeof(service)))
+		return labels_set(labels, "service_name", service);
+	if (from->process)
+		process_labels_service(from->process, service, sizeof(service));
 	return labels_set(labels, "service_name", service);
 }
 
 /* *RET_KEEP is false if a rule drops the series. */
-static int make_labels(const struct series *s, const struct process_facts *p,
-	const struct profile_sample *thread, struct labels *labels, bool *ret_keep)
+static int make_labels(const struct series *s, const struct series_origin *from,
+	struct labels *labels, bool *ret_keep)
 {
-	int err = collect_labels(s, p, thread, labels);
+	int err = collect_labels(s, from, labels);
 
 	*ret_keep = true;
 	if (!err && s->options->relabel)
@@ -200,7 +242,7 @@ static int make_labels(const struct series *s, const struct process_facts *p,
 	if (err || !*ret_keep)
 		return err;
 	remove_internal(labels);
-	err = name_it(p, labels);
+	err = name_it(from, labels);
 	keep_to_limit(s, labels);
 	return err;
 }
@@ -253,9 +295,10 @@ static int find_series(struct series *s, uint32_t process, const struct profile_
 	uint32_t *ret_number)
 {
 	const struct process_facts *p = window_processes_find(s->processes, process);
+	const struct series_origin from = { p, series_container(s, p), thread };
 	autocall(labels_deinit) struct labels labels = { 0 };
 	bool keep;
-	int err = make_labels(s, p, thread, &labels, &keep);
+	int err = make_labels(s, &from, &labels, &keep);
 
 	if (err == -ENOMEM)
 		return err;

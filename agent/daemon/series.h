@@ -11,6 +11,7 @@
 #include <stdint.h>
 
 #include "agent/server/export/labels/relabel.h"
+#include "agent/server/metadata/metadata.h"
 #include "agent/sampler/seam/symbolized.h"
 #include "agent/sampler/seam/window_processes.h"
 #include "agent/sampler/profile/profile.h"
@@ -26,6 +27,7 @@ struct series_options {
 	uint32_t sample_labels; /* bit N: sample_labels[N] is a series label */
 	uint64_t limit; /* maximum number of series with those labels */
 	const struct symbolize *symbolize; /* is asked how programs were built */
+	const struct metadata_view *containers; /* NULL = nothing is known of containers */
 	struct metrics *metrics;
 };
 
@@ -39,6 +41,7 @@ struct series {
 	struct intern texts; /* label sets; a series has the number of its text */
 	struct labels **labels; /* by number */
 	size_t label_capacity;
+	bool missed_container; /* no runtime has told of some process's container */
 };
 
 /* Borrows OPTIONS, TYPES and PROCESSES for the life of S. Returns -ENOMEM or -E2BIG. */

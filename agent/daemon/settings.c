@@ -60,6 +60,16 @@ static int read_selection(
 			: strerror(-err));
 }
 
+static int check_socket(const struct config *config, char **ret_message)
+{
+	const char *socket = config_text(config, SETTING_container_runtime_socket);
+
+	if (!socket || !*socket || metadata_socket_is_valid(socket))
+		return 0;
+	return config_refuse(config, SETTING_container_runtime_socket, ret_message,
+		" must be an absolute path of less than 108 bytes");
+}
+
 static int check_limits(const struct config *config, char **ret_message)
 {
 	const char *address = config_text(config, SETTING_http_address);
@@ -107,6 +117,8 @@ int daemon_settings_read(
 		return config_refuse(config, SETTING_off_cpu_threshold, ret_message,
 			" must be a probability from 0 (off) to 1 (all)");
 	err = check_limits(config, ret_message);
+	if (!err)
+		err = check_socket(config, ret_message);
 	if (!err)
 		err = daemon_export_check(config, ret_message);
 	if (!err)

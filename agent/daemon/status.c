@@ -9,6 +9,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "agent/daemon/container_figures.h"
 #include "agent/daemon/daemon_internal.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
@@ -334,6 +335,7 @@ int daemon_write_status(void *context, struct buffer *out)
 	write_trouble(&j, d);
 	write_store(&j, d);
 	write_export(&j, d);
+	container_figures_write_status(d->metadata, &j, "container_runtimes");
 	daemon_probes_write_status(d->probes, &j);
 	write_counters(&j, sampler_metrics(d->sampler));
 	json_close(&j);

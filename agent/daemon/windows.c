@@ -228,6 +228,7 @@ static void export_window(
 {
 	struct report_options options = report_window_options(window);
 
+	daemon_export_know_containers(d->export, d->metadata);
 	daemon_export_window(d->export, sources, &options, !d->store);
 }
 

@@ -60,6 +60,7 @@ agent/daemon: base/ agent/latency/ agent/settings/ agent/loop/ agent/report/ age
 agent/daemon/daemon.c: base/ agent/daemon/ agent/settings/ agent/loop/ agent/server/ agent/sampler/sampler.h agent/sampler/collect/admin.h agent/sampler/process/selection.h
 agent/server/store: base/
 agent/server/serve: base/ agent/loop/
+agent/server/metadata: base/ proto/
 agent/server/export: base/
 agent/server/export/labels: base/ agent/server/export/payload.h
 agent/server/export/spool: base/ agent/server/export/payload.h

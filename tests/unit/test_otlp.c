@@ -368,6 +368,36 @@ static void series_labels_are_attributes_by_convention(void **state)
 	assert_text(ATTRIBUTE(&f, s, "thread.name"), "worker");
 }
 
+/* Kubernetes' attributes belong to pods; elsewhere a user's labels keep their names. */
+static void pods_have_the_attributes_of_kubernetes(void **state)
+{
+	static const char *const pairs[][2] = { { "namespace", "k8s.namespace.name" },
+		{ "pod_uid", "k8s.pod.uid" }, { "container", "k8s.container.name" },
+		{ "pod", "k8s.pod.name" } };
+
+	(void)state;
+	for (size_t count = 3; count <= ARRAY_SIZE(pairs); count++) {
+		autocall(end) struct fixture f = { 0 };
+		bool is_pod = count == ARRAY_SIZE(pairs);
+
+		begin(&f);
+		label(&f, "node", "n1");
+		label(&f, "container_id", "c0ffee");
+		for (size_t i = 0; i < count; i++)
+			label(&f, pairs[i][0], pairs[i][0]);
+		sample(&f, location(&f, mapping(&f, "/bin/shop", ""), 1, "a.c"), 3, 300);
+		encode(&f);
+		assert_text(of_resource(&f, "host.name"), "n1");
+		assert_text(of_resource(&f, "container.id"), "c0ffee");
+		for (size_t i = 0; i < count; i++)
+			assert_text(of_resource(&f, pairs[i][is_pod ? 1 : 0]), pairs[i][0]);
+		if (is_pod)
+			assert_text(of_resource(&f, "k8s.node.name"), "n1");
+		assert_int_equal(f.request->resource_profiles[0]->resource->n_attributes,
+			3 + count + (is_pod ? 1 : 0));
+	}
+}
+
 static void sample_labels_are_attributes_and_keys_stay_unique(void **state)
 {
 	autocall(end) struct fixture f;
@@ -646,6 +676,7 @@ int main(void)
 		cmocka_unit_test(everything_arrives),
 		cmocka_unit_test(each_type_is_a_profile_the_default_first),
 		cmocka_unit_test(series_labels_are_attributes_by_convention),
+		cmocka_unit_test(pods_have_the_attributes_of_kubernetes),
 		cmocka_unit_test(sample_labels_are_attributes_and_keys_stay_unique),
 		cmocka_unit_test(mappings_say_their_build_id_and_what_they_have),
 		cmocka_unit_test(frames_say_their_kind),

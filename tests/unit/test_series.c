@@ -13,6 +13,7 @@
 #include "agent/daemon/series.h"
 #include "agent/sampler/probes/probes.h"
 #include "agent/sampler/profile/sample_labels.h"
+#include "base/cleanup.h"
 #include "tests/unit/report_fixture.h"
 
 struct set {
@@ -308,6 +309,76 @@ static void capped_samples_are_counted_by_their_number(void **state)
 	series_deinit(&s);
 }
 
+#define ID "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
+#define OTHER "bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb"
+#define POD "1111111111111111111111111111111111111111111111111111111111111111"
+
+/* Tells that ID is container web of POD_NAME. */
+static struct containers *told(const char *pod_name)
+{
+	struct containers *c;
+
+	assert_int_equal(containers_create("containerd", &c), 0);
+	assert_int_equal(containers_add_pod(c, &(struct containers_pod){ .id = POD,
+						       .name = pod_name,
+						       .namespace = "prod",
+						       .uid = pod_name }),
+		0);
+	assert_int_equal(containers_add(c, ID, POD, "web", ""), 0);
+	assert_int_equal(containers_finish(c, NULL, 1, 0), 0);
+	return c;
+}
+
+struct container_case {
+	const char *container_id, *pod;
+	bool missed;
+};
+
+static void assert_pod(struct fixture *f, struct set *set, const struct container_case *c)
+{
+	struct series s;
+
+	snprintf(f->one->container_id, sizeof(f->one->container_id), "%s", c->container_id);
+	begin(f, set, &s);
+	assert_string_equal(label(&s, 1, "container_id"), c->container_id);
+	assert_string_equal(label(&s, 1, "pod"), c->pod);
+	assert_string_equal(label(&s, 1, "namespace"), *c->pod ? "prod" : "");
+	assert_string_equal(label(&s, 1, "service_name"), *c->pod ? "web" : "program");
+	assert_int_equal(s.missed_container, c->missed);
+	series_deinit(&s);
+}
+
+static void a_process_is_in_the_pod_of_its_container(void **state)
+{
+	static const struct container_case cases[] = {
+		{ ID, "shop", false },
+		{ ID "/" OTHER, "shop", false }, /* nested: the outermost is the runtime's */
+		{ OTHER "/" ID, "", true },
+		{ OTHER, "", true },
+		{ "user-1000/" ID, "", false }, /* a user chose it */
+		{ "", "", false },
+	};
+	struct fixture *f = *state;
+	struct set set = plain(f);
+	struct metadata_view none = { .count = 0 },
+			     view = { .tables = { told("shop") }, .count = 1 };
+
+	f->one->executable = f->program;
+	sample(f, f->one);
+	set.options.containers = &none;
+	assert_pod(f, &set, &(struct container_case){ ID, "", false });
+	set.options.containers = &view;
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++)
+		assert_pod(f, &set, &cases[i]);
+	assert_int_equal(metrics_get(&f->metrics, METRIC_METADATA_UNKNOWN), 2);
+	/* Two runtimes that say the same, and something else */
+	view.tables[view.count++] = told("shop");
+	assert_pod(f, &set, &cases[0]);
+	view.tables[view.count++] = told("victim");
+	assert_pod(f, &set, &(struct container_case){ ID, "", true });
+	metadata_view_deinit(&view);
+}
+
 #define CASE(name) cmocka_unit_test_setup_teardown(name, report_setup, report_teardown)
 
 int main(void)
@@ -320,6 +391,7 @@ int main(void)
 		CASE(series_have_only_the_labels_of_the_samples_type),
 		CASE(a_type_without_series_labels_is_not_capped),
 		CASE(beyond_the_limit_threads_are_together),
+		CASE(a_process_is_in_the_pod_of_its_container),
 		CASE(a_series_has_thirty_labels_at_most),
 		CASE(names_that_differ_in_one_letter_are_two_series),
 		CASE(a_series_that_cannot_be_labelled_is_not_sent),

@@ -13,7 +13,8 @@
  *   /system.slice/some.service/docker-ID.scope  none: the service may be anybody's
  *
  * Knows Docker, containerd, CRI-O, podman and nerdctl with both drivers (cgroupfs and systemd), on
- * cgroup v1, v2 and both at once, nested ones (kind, minikube) included. A container's monitor (conmon) is not in the container.
+ * cgroup v1, v2 and both at once, nested ones (kind, minikube) included. A container's monitor
+ * (conmon) is not in the container.
  */
 #include <stdbool.h>
 #include <stddef.h>

@@ -45,13 +45,37 @@ static const struct known_label known_labels[] = {
 #include "agent/sampler/profile/sample_labels.def"
 };
 
-static const struct known_label *find_known(const char *label)
+/* In a series of a pod. Elsewhere labels of these names are anybody's. */
+static const struct known_label pod_labels[] = {
+	{ "namespace", "k8s.namespace.name", PLACE_RESOURCE, false },
+	{ "pod", "k8s.pod.name", PLACE_RESOURCE, false },
+	{ "pod_uid", "k8s.pod.uid", PLACE_RESOURCE, false },
+	{ "container", "k8s.container.name", PLACE_RESOURCE, false },
+};
+
+static const struct known_label *find_in(
+	const struct known_label *known, size_t count, const char *label)
 {
-	for (size_t i = 0; i < ARRAY_SIZE(known_labels); i++) {
-		if (!strcmp(known_labels[i].label, label))
-			return &known_labels[i];
+	for (size_t i = 0; i < count; i++) {
+		if (!strcmp(known[i].label, label))
+			return &known[i];
 	}
 	return NULL;
+}
+
+static const struct known_label *find_known(const char *label)
+{
+	return find_in(known_labels, ARRAY_SIZE(known_labels), label);
+}
+
+/* Of a label of the series. */
+static const struct known_label *find_of_series(const struct labels *labels, const char *label)
+{
+	const struct known_label *known = find_known(label);
+
+	if (known || !labels_get(labels, "pod"))
+		return known;
+	return find_in(pod_labels, ARRAY_SIZE(pod_labels), label);
 }
 
 static bool attribute_parse_number(const char *text, int64_t *ret_number)
@@ -307,15 +331,31 @@ static Otlp__KeyValue *key_value(
 	return pair;
 }
 
+/* The machine is the pod's node, too. */
+static int add_node(struct otlp *o, const struct label *label, Otlp__Resource *resource)
+{
+	static const struct known_label node = { "node", "k8s.node.name", PLACE_RESOURCE, false };
+	Otlp__KeyValue *pair;
+
+	if (strcmp(label->name, "node") != 0 || !labels_get(&o->payload->labels, "pod"))
+		return 0;
+	pair = key_value(o, &node, label);
+	if (!pair)
+		return o->arena.error;
+	resource->attributes[resource->n_attributes++] = pair;
+	return 0;
+}
+
 int otlp_resource(struct otlp *o, Otlp__Resource *resource)
 {
 	const struct labels *labels = &o->payload->labels;
+	int err = 0;
 
-	resource->attributes = otlp_alloc(o, labels->count, sizeof(*resource->attributes));
+	resource->attributes = otlp_alloc(o, labels->count + 1, sizeof(*resource->attributes));
 	if (!resource->attributes)
 		return o->arena.error;
-	for (size_t i = 0; i < labels->count; i++) {
-		const struct known_label *known = find_known(labels->items[i].name);
+	for (size_t i = 0; i < labels->count && !err; i++) {
+		const struct known_label *known = find_of_series(labels, labels->items[i].name);
 		Otlp__KeyValue *pair;
 
 		if (known && known->place != PLACE_RESOURCE)
@@ -324,8 +364,9 @@ int otlp_resource(struct otlp *o, Otlp__Resource *resource)
 		if (!pair)
 			return o->arena.error;
 		resource->attributes[resource->n_attributes++] = pair;
+		err = add_node(o, &labels->items[i], resource);
 	}
-	return 0;
+	return err;
 }
 
 /* ---- the table ----------------------------------------------------------------------------- */

@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "agent/daemon/container_labels.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "agent/server/metadata/container_pairs.h"
+#include "base/cleanup.h"
+
+enum {
+	ROOM_FOR_RULES = 24, /* labels that rules and samples may still add */
+	META_NAME_BYTES = 64 + CONTAINER_KEY_LIMIT,
+	CONTAINER_REFERENCE_BYTES = 2 * CONTAINER_NAME_LIMIT,
+	HASH_DIGITS = 5, /* at the end of the names that Kubernetes generates */
+};
+
+int container_labels(const struct container_facts *facts, struct labels *labels)
+{
+	const struct container_pod *pod = facts->pod;
+	int err = labels_set(labels, "namespace", pod->namespace);
+
+	if (!err)
+		err = labels_set(labels, "pod", pod->name);
+	if (!err)
+		err = labels_set(labels, "pod_uid", pod->uid);
+	return err ? err : labels_set(labels, "container", facts->name);
+}
+
+/* ---- for rules ------------------------------------------------------------------------------ */
+
+/* As Prometheus does: what a label's name cannot hold becomes an underscore. */
+static void container_labels_name(char name[META_NAME_BYTES], const char *prefix, const char *key)
+{
+	snprintf(name, META_NAME_BYTES, "__meta_kubernetes_pod_%s_%s", prefix, key);
+	for (char *c = name; *c; c++) {
+		bool digit = *c >= '0' && *c <= '9';
+		char lower = (char)(*c | 0x20);
+
+		if (!digit && (lower < 'a' || lower > 'z'))
+			*c = '_';
+	}
+}
+
+/* What kubelet itself notes for the runtime; the pod has no such labels. */
+static bool container_labels_is_kubelets(const char *key)
+{
+	return !strncmp(key, "io.kubernetes.", strlen("io.kubernetes."));
+}
+
+/* Two keys with one name: the first of them by its bytes. */
+static int container_labels_pairs(struct labels *labels, const char *prefix,
+	const struct container_pairs *pairs, const char *value, uint64_t *cut)
+{
+	char name[META_NAME_BYTES];
+	int err = 0;
+
+	for (size_t i = 0; !err && i < pairs->count; i++) {
+		const struct container_pair *pair = &pairs->items[i];
+
+		if (container_labels_is_kubelets(pair->name))
+			continue;
+		container_labels_name(name, prefix, pair->name);
+		if (labels_get(labels, name))
+			continue;
+		if (labels->count + ROOM_FOR_RULES >= LABELS_LIMIT)
+			++*cut;
+		else
+			err = labels_set(labels, name, value ? value : pair->value);
+	}
+	return err;
+}
+
+static int container_labels_all_pairs(
+	const struct container_pod *pod, struct labels *labels, uint64_t *cut)
+{
+	int err = container_labels_pairs(labels, "label", &pod->labels, NULL, cut);
+
+	if (!err)
+		err = container_labels_pairs(labels, "annotation", &pod->annotations, NULL, cut);
+	if (!err)
+		err = container_labels_pairs(labels, "labelpresent", &pod->labels, "true", cut);
+	return err ? err
+		   : container_labels_pairs(
+			     labels, "annotationpresent", &pod->annotations, "true", cut);
+}
+
+int container_labels_meta(
+	const struct container_facts *facts, const char *node, struct labels *labels, uint64_t *cut)
+{
+	char reference[CONTAINER_REFERENCE_BYTES];
+	const struct container_pod *pod = facts->pod;
+	const struct {
+		const char *name, *value;
+	} fixed[] = {
+		{ "__meta_kubernetes_namespace", pod->namespace },
+		{ "__meta_kubernetes_pod_name", pod->name },
+		{ "__meta_kubernetes_pod_uid", pod->uid },
+		{ "__meta_kubernetes_pod_node_name", node },
+		{ "__meta_kubernetes_pod_container_name", facts->name },
+		{ "__meta_kubernetes_pod_container_id", reference },
+		{ "__meta_kubernetes_pod_container_image", facts->image },
+	};
+	int err = 0;
+
+	snprintf(reference, sizeof(reference), "%s://%s", facts->runtime, facts->id);
+	for (size_t i = 0; !err && i < ARRAY_SIZE(fixed); i++)
+		err = labels_set(labels, fixed[i].name, fixed[i].value);
+	return err ? err : container_labels_all_pairs(pod, labels, cut);
+}
+
+/* ---- the service ---------------------------------------------------------------------------- */
+
+static const char *container_labels_first(
+	const struct container_pairs *pairs, const char *const *names, size_t count)
+{
+	for (size_t i = 0; i < count; i++) {
+		const char *value = container_pairs_get(pairs, names[i]);
+
+		if (value && *value)
+			return value;
+	}
+	return NULL;
+}
+
+static bool container_labels_ends(const char *text, size_t length, const char *end)
+{
+	size_t end_length = strlen(end);
+
+	return length > end_length && !memcmp(text + length - end_length, end, end_length);
+}
+
+/* The length of NAME without the `-` and random characters that Kubernetes has appended; 0 = none.
+ */
+static size_t container_labels_without_suffix(const char *name)
+{
+	const char *dash = strrchr(name, '-');
+
+	return dash && strlen(dash + 1) == HASH_DIGITS ? (size_t)(dash - name) : 0;
+}
+
+/*
+ * The length of the owner's name in the pod's, 0 if it does not show. The labels that controllers
+ * put on their pods say which of them made the name: a Deployment's ReplicaSet NAME-HASH-xxxxx, a
+ * DaemonSet NAME-xxxxx, a StatefulSet NAME-INDEX.
+ */
+static size_t container_labels_owner(const struct container_pod *pod)
+{
+	const char *hash = container_pairs_get(&pod->labels, "pod-template-hash");
+	const char *ordinal = container_pairs_get(&pod->labels, "apps.kubernetes.io/pod-index");
+	const char *own_name =
+		container_pairs_get(&pod->labels, "statefulset.kubernetes.io/pod-name");
+	const char *dash = strrchr(pod->name, '-');
+	size_t length = container_labels_without_suffix(pod->name);
+
+	if (hash && *hash)
+		return length > strlen(hash) + 1 &&
+				       container_labels_ends(pod->name, length, hash) &&
+				       pod->name[length - strlen(hash) - 1] == '-'
+			       ? length - strlen(hash) - 1
+			       : 0;
+	if (ordinal || own_name)
+		return dash && dash[1] && strspn(dash + 1, "0123456789") == strlen(dash + 1)
+			       ? (size_t)(dash - pod->name)
+			       : 0;
+	return container_pairs_get(&pod->labels, "controller-revision-hash") ? length : 0;
+}
+
+bool container_labels_service(const struct container_facts *facts, char *name, size_t size)
+{
+	static const char *const annotations[] = { "resource.opentelemetry.io/service.name",
+		"pyroscope.io/service_name" };
+	static const char *const applications[] = { "app.kubernetes.io/name", "app", "k8s-app" };
+	static const char *const jobs[] = { "batch.kubernetes.io/job-name", "job-name" };
+	const struct container_pod *pod = facts->pod;
+	const char *text =
+		container_labels_first(&pod->annotations, annotations, ARRAY_SIZE(annotations));
+	size_t owner;
+
+	if (!text)
+		text = container_labels_first(&pod->labels, applications, ARRAY_SIZE(applications));
+	if (!text)
+		text = container_labels_first(&pod->labels, jobs, ARRAY_SIZE(jobs));
+	owner = text ? 0 : container_labels_owner(pod);
+	if (owner) {
+		snprintf(name, size, "%.*s", (int)owner, pod->name);
+		return true;
+	}
+	text = text ? text : facts->name;
+	if (*text)
+		snprintf(name, size, "%s", text);
+	return *text != 0;
+}
