@@ -59,7 +59,9 @@ static bool place_follow(struct abi_fetch *fetch, const struct place_address *ad
 	};
 	for (size_t i = 0; i < address->step_count; i++)
 		fetch->offsets[i] = (uint32_t)address->offsets[i];
-	return place_add_step(fetch, address->offset + offset, dereferences);
+	if (__builtin_add_overflow(address->offset, offset, &offset))
+		return false;
+	return place_add_step(fetch, offset, dereferences);
 }
 
 static const struct place_piece *place_piece_with(
@@ -149,6 +151,12 @@ static void location_set_memory(struct location *l, uint8_t origin, int64_t offs
 	l->piece.address = (struct place_address){ .origin = origin, .offset = offset };
 }
 
+/* Of foreign numbers; a step refuses what is too large. */
+static int64_t location_sum(uint64_t one, uint64_t other)
+{
+	return (int64_t)(one + other);
+}
+
 /* Returns false at an operation that is not understood. */
 static bool location_operate(struct location *l, const Dwarf_Op *op)
 {
@@ -160,11 +168,13 @@ static bool location_operate(struct location *l, const Dwarf_Op *op)
 		location_set_memory(
 			l, register_by_dwarf(op->atom - DW_OP_breg0), (int64_t)op->number);
 	else if (op->atom == DW_OP_fbreg && l->base_is_cfa)
-		location_set_memory(l, ABI_FETCH_SP, REGISTER_CFA_FROM_SP + (int64_t)op->number);
+		location_set_memory(
+			l, ABI_FETCH_SP, location_sum(REGISTER_CFA_FROM_SP, op->number));
 	else if (op->atom == DW_OP_call_frame_cfa)
 		location_set_memory(l, ABI_FETCH_SP, REGISTER_CFA_FROM_SP);
 	else if (op->atom == DW_OP_plus_uconst && l->is_there && l->piece.in_memory)
-		l->piece.address.offset += (int64_t)op->number;
+		l->piece.address.offset =
+			location_sum((uint64_t)l->piece.address.offset, op->number);
 	else
 		return false;
 	return true;
