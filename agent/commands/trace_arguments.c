@@ -225,18 +225,12 @@ void trace_arguments_chosen(struct trace_arguments *a, struct sampler *sampler, 
 		function_arguments_deinit(&items[i]);
 }
 
-int trace_arguments_check(const struct trace_arguments *a)
+void trace_arguments_say_unused(const struct trace_arguments *a, const char *when)
 {
-	int err = 0;
-
-	for (size_t i = 0; i < a->rules->count; i++) {
-		if (a->used[i])
-			continue;
-		fprintf(stderr, "fathom trace: -a: no function %s is traced\n",
-			a->rules->items[i].function);
-		err = -ENOENT;
-	}
-	return err;
+	for (size_t i = 0; i < a->rules->count; i++)
+		if (!a->used[i])
+			fprintf(stderr, "fathom trace: -a: no function %s %s\n",
+				a->rules->items[i].function, when);
 }
 
 /* ---- values ---------------------------------------------------------------------------------- */

@@ -42,8 +42,8 @@ bool trace_rules_any(const struct trace_rules *rules);
 /* FUNCTIONS of the file FD are about to be traced. */
 void trace_arguments_chosen(struct trace_arguments *a, struct sampler *sampler, const char *path,
 	int fd, const struct probed_function *functions, size_t count);
-/* Returns -ENOENT after printing it if there is a rule for a function that is not traced. */
-int trace_arguments_check(const struct trace_arguments *a);
+/* Prints which rules are for functions of which none has been chosen: "no function F WHEN". */
+void trace_arguments_say_unused(const struct trace_arguments *a, const char *when);
 /* As in struct trace_names. */
 void trace_arguments_text(const struct trace_arguments *a, uint32_t function, bool results,
 	const void *payload, size_t size, struct buffer *out);

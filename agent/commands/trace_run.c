@@ -290,8 +290,9 @@ static int trace_run_probed(void *context)
 
 	for (size_t i = r->plan->named; i < wanted->count; i++)
 		missing += !probed_files_matches(files, i);
-	if (!probed_files_waiting(files) && trace_arguments_check(&r->arguments))
-		return -ENOENT;
+	/* Its library may not be mapped yet. */
+	if (!probed_files_waiting(files))
+		trace_arguments_say_unused(&r->arguments, "is traced so far");
 	if (!missing || missing < r->plan->drilldown.count || probed_files_waiting(files))
 		return 0;
 	fprintf(stderr, "fathom trace: nothing can be traced below --drilldown\n");
@@ -345,6 +346,7 @@ static int trace_run_finish(void *context, uint64_t duration_ns)
 	struct trace_run *r = context;
 	int err = trace_run_finish_trees(r), summary;
 
+	trace_arguments_say_unused(&r->arguments, "was traced");
 	trace_run_count(r, duration_ns);
 	summary = trace_run_summary(r);
 	if (!err)
