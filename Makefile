@@ -6,6 +6,7 @@
 #   make mutation      changes the program in small places: do the tests notice?
 #   make bench         figures, beside the peers'     make format     clang-format
 #   make install DESTDIR= PREFIX=/usr/local SYSCONFDIR=/etc    make clean
+#   make image         a container image of this machine's architecture: build/fathom-image.tar
 #   SAN=address,undefined  a sanitizer build in a folder of its own
 #   WERROR=            warnings do not fail the build (for packagers)
 
@@ -88,7 +89,7 @@ elsewhere := $(filter-out $(O)/%,$(filter build/%,$(MAKECMDGOALS)))
 $(if $(elsewhere),$(error SAN=$(SAN) builds in $(O)/, there is nothing to do for $(elsewhere)))
 endif
 
-.PHONY: FORCE all check check-unit check-scenario lint format fuzz bench mutation install clean compile_commands ldlibs
+.PHONY: FORCE all check check-unit check-scenario lint format fuzz bench mutation install image clean compile_commands ldlibs
 all: $(O)/fathom $(if $(SAN),,$(O)/fathom.1 $(O)/completion/fathom $(O)/completion/_fathom compile_commands.json)
 
 # ---- generated code -------------------------------------------------------------------------
@@ -281,6 +282,15 @@ install: all
 	@# What somebody has written there stays.
 	$(Q)test -e $(DESTDIR)$(SYSCONFDIR)/fathom/fathom.yaml || \
 		install -D -m 0644 deploy/fathom.yaml $(DESTDIR)$(SYSCONFDIR)/fathom/fathom.yaml
+
+# Without a container engine: deploy/README.md. The time in it is that of the last commit.
+image_machine := $(if $(filter aarch64,$(machine)),arm64,amd64)
+image: $(O)/fathom
+	$(call say,IMAGE,$(O)/fathom-image.tar)
+	$(Q)rm -rf $(O)/image
+	$(Q)export SOURCE_DATE_EPOCH="$${SOURCE_DATE_EPOCH:-$$(git log -1 --format=%ct 2>/dev/null)}"; \
+		deploy/image/rootfs $(O)/fathom $(O)/image && deploy/image/archive --version '$(version)' --revision "$$(git rev-parse HEAD 2>/dev/null)" \
+		-o $(O)/fathom-image.tar $(image_machine)=$(O)/image
 
 clean:
 	rm -rf build compile_commands.json
