@@ -37,6 +37,7 @@
 #include "base/clock.h"
 #include "base/descriptors.h"
 #include "base/failure.h"
+#include "base/interrupted.h"
 
 enum { OUTPUT_LIMIT = 256 << 20 };
 
@@ -425,7 +426,7 @@ static int latency_run_all(struct latency_run *r)
 	if (err)
 		return err;
 	err = wait_for_indexes(r);
-	if (err)
+	if (err || r->interrupts || interrupted())
 		return err;
 	err = say_begin(r);
 	if (!err && r->plan->dry_run)

@@ -3,7 +3,6 @@
 
 #include <errno.h>
 #include <poll.h>
-#include <signal.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/stat.h>
@@ -11,6 +10,7 @@
 
 #include "agent/loop/loop.h"
 #include "base/cleanup.h"
+#include "base/interrupted.h"
 
 enum {
 	PENDING_LIMIT = 16 << 20, /* beyond it nothing is added */
@@ -122,20 +122,10 @@ bool trace_output_add(struct trace_output *out, const struct buffer *text)
 	return true;
 }
 
-/* The loop keeps them blocked. */
-static bool trace_output_is_interrupted(void)
-{
-	sigset_t pending;
-
-	return !sigpending(&pending) &&
-	       (sigismember(&pending, SIGINT) == 1 || sigismember(&pending, SIGTERM) == 1 ||
-		       sigismember(&pending, SIGHUP) == 1);
-}
-
 int trace_output_finish(struct trace_output *out)
 {
 	trace_output_unwatch(out);
-	while (out->pending.size && !trace_output_is_interrupted())
+	while (out->pending.size && !interrupted())
 		if (trace_output_is_ready(out, POLL_MS))
 			trace_output_piece(out);
 	return out->error;

@@ -12,6 +12,7 @@
 #include "base/clock.h"
 #include "base/failure.h"
 #include "base/foreign.h"
+#include "base/own_code.h"
 
 /* ---- which processes ------------------------------------------------------------------------ */
 
@@ -195,6 +196,22 @@ static int latency_probe_create(
 		      : -EOPNOTSUPP;
 }
 
+/*
+ * What is measured may be this program, or a library that it has as well. Each of its own calls
+ * would then be hit: a report would take minutes, and Ctrl-C be seen after it.
+ */
+static void latency_leave_probed_code(
+	const struct sampler *sampler, const struct sampler_latency_options *latency)
+{
+	size_t bytes;
+
+	if (!sampler->latency || !latency->wanted.count ||
+		latency_is_of_one_process(sampler->latency))
+		return;
+	own_code_copy(&bytes);
+	log_info("fathom executes a copy of its code, without breakpoints", "bytes=%zu", bytes);
+}
+
 int sampler_latency_create(
 	struct sampler *sampler, const struct sampler_options *options, const char **ret_step)
 {
@@ -213,6 +230,7 @@ int sampler_latency_create(
 		err = sampler_kernel_latency_create(sampler, options, ret_step);
 	if (err)
 		return err;
+	latency_leave_probed_code(sampler, latency);
 	*ret_step = "allocate memory";
 	return probed_files_create(
 		&(struct probed_files_options){

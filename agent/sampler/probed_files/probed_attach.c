@@ -382,6 +382,8 @@ void probed_attach_finish(struct probed_files *files, struct probed_entry *entry
 	if (!err)
 		return;
 	probed_attach_undo(files, entry);
+	if (err == -EINTR)
+		return;
 	log_warn("the functions of a file are not measured",
 		"path=\"%s\" step=\"%s\" functions=%zu limit=%zu error=\"%s\"", entry->path,
 		entry->step, entry->probeable, files->options.max_functions,

@@ -177,6 +177,11 @@ void latency_destroy(struct latency *l)
 	free(l);
 }
 
+bool latency_is_of_one_process(const struct latency *l)
+{
+	return l->only_tgid != 0;
+}
+
 bool latency_attaches_at_once(const struct latency *l)
 {
 	return l->at_once;

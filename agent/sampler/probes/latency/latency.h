@@ -167,6 +167,8 @@ int latency_attach_again(struct latency *l, struct latency_attached *attached, i
 void latency_detach(struct latency *l, struct latency_attached *attached);
 /* Detaches all of LIST together, which is faster than one by one. NULLs are allowed. */
 void latency_detach_all(struct latency *l, struct latency_attached **list, size_t count);
+/* Whether sites are attached in the process `only_tgid` alone. */
+bool latency_is_of_one_process(const struct latency *l);
 /* Whether one system call attaches all sites of a file (Linux 6.6); else each is an event. */
 bool latency_attaches_at_once(const struct latency *l);
 

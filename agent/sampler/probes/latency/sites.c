@@ -14,6 +14,7 @@
 #include "agent/sampler/probes/latency/site_path.h"
 #include "base/array.h"
 #include "base/cleanup.h"
+#include "base/interrupted.h"
 
 enum {
 	MAX_LINKS = 1 << 20,
@@ -37,6 +38,7 @@ static bool sites_is_of_place(int err)
 	case -ENFILE:
 	case -ENOMEM:
 	case -ENOSYS:
+	case -EINTR:
 	case -ESRCH:
 		return false;
 	default:
@@ -183,7 +185,8 @@ static int sites_open(const struct sites_request *request, const struct sites_pl
 static int sites_attach_each(struct sites *s, const struct sites_request *request, size_t count)
 {
 	for (size_t i = 0; i < count; i++) {
-		int link = sites_open(request, &request->places[i]);
+		/* Each takes some milliseconds. */
+		int link = interrupted() ? -EINTR : sites_open(request, &request->places[i]);
 		int err;
 
 		if (link >= 0)

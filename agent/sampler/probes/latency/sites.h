@@ -35,7 +35,7 @@ struct sites {
 /*
  * Attaches PROGRAM to PLACES of the file FILE_FD; those that are refused are listed. Returns a
  * negative errno if the kernel's answer concerns more than the place (no rights, no descriptors, no
- * memory), and *RET_STEP; then nothing is attached.
+ * memory), or if a signal asks to end (-EINTR), and *RET_STEP; then nothing is attached.
  */
 int sites_attach(struct sites *s, const struct sites_program *program, int file_fd,
 	const struct sites_place *places, size_t count, const char **ret_step);
