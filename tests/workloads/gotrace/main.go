@@ -2,7 +2,8 @@
 
 // Calls that fathom traces, and their truth: each worker is a goroutine that notes its own calls. At the end
 // one line is written for each worker: `level:name` of its calls in the order of their entries, with `!` for
-// those that do not return. Usage: gotrace WORKERS ROUNDS FILE
+// those that do not return. The first worker ends with a recursion of DEPTH.
+// Usage: gotrace WORKERS ROUNDS FILE [DEPTH]
 package main
 
 import (
@@ -40,6 +41,10 @@ func work(t *truth, n, rounds int) {
 		runtime.Gosched()
 		grow(t, 30+n%40)
 	}
+	if n == 0 && len(os.Args) > 4 {
+		depth, _ := strconv.Atoi(os.Args[4])
+		grow(t, depth)
+	}
 	if n%7 == 3 {
 		exits(t)
 	}
@@ -75,12 +80,12 @@ func leaf(t *truth) {
 func grow(t *truth, n int) byte {
 	var room [300]byte
 	t.enter("main.grow")
-	room[n] = 1
+	room[n%300] = 1
 	if n > 0 {
-		room[n] += grow(t, n-1)
+		room[n%300] += grow(t, n-1)
 	}
 	t.leave()
-	return room[n]
+	return room[n%300]
 }
 
 //go:noinline

@@ -1,0 +1,3 @@
+module goends
+
+go 1.16

@@ -1,0 +1,3 @@
+module goftrace
+
+go 1.16
