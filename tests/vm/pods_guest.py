@@ -1,0 +1,119 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Runs in the guest of tests/vm/pods: pods of a real containerd, made by its CRI as kubelet does, have their
+labels in the agent's series; a container that imitates another pod's control group stays in its own."""
+import os
+import subprocess
+import sys
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+sys.path[:0] = [os.path.join(ROOT, "tests/scenario"), os.path.join(ROOT, "tests")]
+from cri_server import *  # noqa: E402
+from cri_client import *  # noqa: E402
+
+CONTAINERD = """
+version = 2
+[plugins."io.containerd.grpc.v1.cri"]
+  sandbox_image = "docker.io/library/pause:1"
+  [plugins."io.containerd.grpc.v1.cri".containerd]
+    snapshotter = "native"
+"""
+SOCKET = "/run/containerd/containerd.sock"
+STATIC = C.replace("gcc", "gcc -static", 1)
+
+
+def start_containerd():
+    for folder in ("/etc/containerd", "/tmp/logs"):
+        os.makedirs(folder, exist_ok=True)
+    for name, text in (("hosts", "127.0.0.1 localhost\n"), ("resolv.conf", ""), ("hostname", "guest\n")):
+        with open("/etc/" + name, "w") as f:
+            f.write(text)
+    with open("/etc/containerd/config.toml", "w") as f:
+        f.write(CONTAINERD)
+    with open("/sys/fs/cgroup/cgroup.subtree_control", "w") as f:
+        f.write("+cpu +memory +pids")
+    log = open("/tmp/containerd.log", "w")
+    containerd = subprocess.Popen(["containerd"], stdout=log, stderr=log)
+    wait_until(lambda: subprocess.run(["ctr", "version"], capture_output=True).returncode == 0, "containerd is up",
+               300)
+    for name, program, command in (("pause", os.environ["PAUSE"], ["/program"]),
+                                   ("chain", os.environ["CHAIN"], ["/program", "3000"])):
+        archive = image("/tmp/%s.tar" % name, "docker.io/library/%s:1" % name, program, command)
+        subprocess.run(["ctr", "-n", "k8s.io", "images", "import", "--snapshotter", "native", archive], check=True,
+                       stdout=subprocess.DEVNULL)
+    return containerd
+
+
+def series_of(server, container_id):
+    with server.changed:
+        return [p.labels for p in server.arrived if p.labels.get("container_id", "").startswith(container_id)]
+
+
+def wait_pod(server, container_id, what, condition=lambda labels: True):
+    return wait_until(lambda: [l for l in series_of(server, container_id) if "pod" in l and condition(l)], what,
+                      120)[-1]
+
+
+def told(labels):
+    return {k: labels.get(k) for k in ("namespace", "pod", "pod_uid", "container", "service_name", "team")}
+
+
+def main():
+    server, config = PushServer(), scratch("fathom.yaml")
+    with open(config, "w") as f:
+        f.write("""
+remote-stores: [{type: pyroscope, address: 'http://127.0.0.1:%d'}]
+spool-directory: %s
+relabel_configs:
+- {source_labels: [__meta_kubernetes_pod_label_team, __meta_kubernetes_pod_annotation_note], target_label: team}
+- {source_labels: [container_id], regex: '', action: drop}
+""" % (server.port, scratch("spool")))
+    containerd = start_containerd()
+    runtime = Runtime(SOCKET)
+    # The socket is found by itself.
+    with Agent("--config-path=" + config) as agent:
+        shop = runtime.pod("shop-7d4b9c6f5-x8k2p", "prod", "5f0c1c0e-93a7-4f5b-8d8c-0d4b7c1a2b3c",
+                           {"team": "core", "pod-template-hash": "7d4b9c6f5"}, {"note": "n1"})
+        victim = runtime.pod("victim", "kube-system", "0a0b0c0d-93a7-4f5b-8d8c-0d4b7c1a2b3c", {"app": "v"}, {})
+        web = runtime.container(shop, "web", "docker.io/library/chain:1", ["/program", "3000"])
+        secret = runtime.container(victim, "secret", "docker.io/library/chain:1", ["/program", "3000"])
+        labels = wait_pod(server, web, "the container of the one pod")
+        check(told(labels) == {"namespace": "prod", "pod": "shop-7d4b9c6f5-x8k2p", "service_name": "shop",
+                               "pod_uid": "5f0c1c0e-93a7-4f5b-8d8c-0d4b7c1a2b3c", "container": "web",
+                               "team": "core;n1"}, "labels: %r" % labels)
+        check(labels["container_id"] == web, "its ID is the runtime's")
+        labels = wait_pod(server, secret, "the container of the other pod")
+        check(told(labels) == {"namespace": "kube-system", "pod": "victim", "service_name": "v", "container": "secret",
+                               "pod_uid": "0a0b0c0d-93a7-4f5b-8d8c-0d4b7c1a2b3c", "team": ";"},
+              "labels of the other: %r" % labels)
+        status = agent.status()["container_runtimes"]
+        check(len(status) == 1 and status[0]["ok"] and status[0]["pods"] == 2 and status[0]["containers"] == 4 and
+              status[0]["runtime"] == "containerd" and status[0]["socket"] == SOCKET, "status: %s" % status)
+        # A process moves into a group below its container's that is named like the other's.
+        pid = int(subprocess.run(["ctr", "-n", "k8s.io", "task", "ls"], capture_output=True, text=True,
+                                 check=True).stdout.split(web)[1].split()[0])
+        own = "/sys/fs/cgroup" + open("/proc/%d/cgroup" % pid).read().split("::")[1].strip()
+        fake = os.path.join(own, "kubepods/besteffort/pod0a0b0c0d-93a7-4f5b-8d8c-0d4b7c1a2b3c", secret)
+        os.makedirs(fake)
+        imitates = subprocess.Popen(["sh", "-c", "echo $$ > %s/cgroup.procs; exec %s 3000" % (
+            fake, os.environ["CHAIN"])], stdout=subprocess.DEVNULL)
+        labels = wait_pod(server, web + "/" + secret, "a process in an imitation")
+        check(labels["pod"] == "shop-7d4b9c6f5-x8k2p" and labels["container"] == "web", "imitation: %r" % labels)
+        imitates.kill()
+        imitates.wait()
+        # A container that comes later, and one that has gone.
+        late = runtime.container(shop, "late", "docker.io/library/chain:1", ["/program", "3000"])
+        check(wait_pod(server, late, "a container that came later")["container"] == "late", "a later container")
+        runtime.remove(secret)
+        wait_until(lambda: agent.status()["container_runtimes"][0]["containers"] == 4, "the removed one is gone", 90)
+        check(all(l.get("pod") in (None, "victim") for l in series_of(server, secret)), "it was only ever its own pod's")
+        check(agent.kill(signal.SIGTERM) == 0, "the agent ends well")
+    for container_id in (web, late):
+        runtime.remove(container_id)
+    containerd.kill()
+    containerd.wait()
+    fact("pods of containerd")
+    done()
+
+
+main()
