@@ -15,6 +15,8 @@ struct trace_plan {
 	struct trace_rules rules; /* of arguments */
 	uint32_t max_depth; /* 0 = no limit */
 	uint64_t min_duration_ns;
+	/* Trees that begin once there are so many in a second are left out. */
+	uint64_t max_events_per_second;
 	const char *events; /* path of the file for Perfetto; NULL = none */
 };
 

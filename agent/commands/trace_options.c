@@ -9,6 +9,8 @@
 #include "agent/settings/cache_directory.h"
 #include "base/cleanup.h"
 
+static const uint64_t MAX_EVENTS_PER_SECOND = 200000;
+
 static int trace_options_refuse(const char *message)
 {
 	fprintf(stderr, "fathom trace: %s\n", message);
@@ -156,6 +158,10 @@ static int trace_options_limits(const struct config *config, struct trace_plan *
 		return trace_options_refuse("--max-depth must be 1 or more");
 	plan->max_depth = (uint32_t)max_depth;
 	plan->min_duration_ns = config_number(config, SETTING_min_duration);
+	plan->max_events_per_second =
+		config_given(config, SETTING_test_events_per_second)
+			? config_number(config, SETTING_test_events_per_second)
+			: MAX_EVENTS_PER_SECOND;
 	return 0;
 }
 

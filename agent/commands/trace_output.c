@@ -55,12 +55,23 @@ static bool trace_output_is_ready(const struct trace_output *out, int wait_ms)
 	return out->is_file || poll(&ready, 1, wait_ms) > 0;
 }
 
+/* CMD may write to the same pipe: what is written at once ends with a line, if it has one. */
+static size_t trace_output_piece_bytes(const struct trace_output *out)
+{
+	size_t left = out->pending.size - out->written, bytes = MIN(left, (size_t)PIECE_BYTES);
+	const uint8_t *from = out->pending.bytes + out->written, *end;
+
+	if (out->is_file)
+		return left;
+	end = memrchr(from, '\n', bytes);
+	return end ? (size_t)(end - from) + 1 : bytes;
+}
+
 /* Writes a piece to the descriptor, which is ready. */
 static void trace_output_piece(struct trace_output *out)
 {
-	size_t left = out->pending.size - out->written;
-	ssize_t wrote = write(out->fd, out->pending.bytes + out->written,
-		out->is_file ? left : MIN(left, (size_t)PIECE_BYTES));
+	ssize_t wrote =
+		write(out->fd, out->pending.bytes + out->written, trace_output_piece_bytes(out));
 
 	if (wrote >= 0)
 		out->written += (size_t)wrote;

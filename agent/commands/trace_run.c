@@ -33,9 +33,6 @@ enum {
 	PLACE_BYTES = 4200, /* of the longest text of a place */
 };
 
-/* Trees that begin once there are so many in a second are left out. */
-static const uint64_t MAX_EVENTS_PER_SECOND = 200000;
-
 /* So often trees that are open are printed in parts. */
 static const uint64_t PART_NS = UINT64_C(10000000000);
 static const uint64_t TICK_NS = UINT64_C(1000000000);
@@ -224,7 +221,7 @@ static void trace_run_options(
 	r->probe = (struct trace_options){
 		.max_depth = plan->max_depth,
 		.drilldown = plan->drilldown.count > 0,
-		.max_events_per_second = MAX_EVENTS_PER_SECOND,
+		.max_events_per_second = plan->max_events_per_second,
 		.max_fetches = trace_rules_any(&plan->rules) ? ABI_FETCHES_OF_ALL : 0,
 	};
 	r->events = (struct sampler_trace_options){

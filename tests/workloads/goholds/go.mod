@@ -1,0 +1,3 @@
+module goholds
+
+go 1.16
