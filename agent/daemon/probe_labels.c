@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "agent/daemon/container_labels.h"
 #include "agent/daemon/export_settings.h"
 #include "agent/daemon/process_labels.h"
 #include "agent/latency/latency_exposition.h"
@@ -81,6 +82,26 @@ static int probe_labels_set_meta(const struct probe_label_rules *rules,
 	return process_labels_meta(facts, known ? &program : NULL, rules->environment, labels);
 }
 
+/* The labels of a process's pod; its UID would tell apart what has the same names otherwise. */
+static int probe_labels_set_container(const struct probe_label_rules *rules,
+	const struct process_facts *facts, struct labels *labels)
+{
+	const struct container_facts *container =
+		rules->containers ? metadata_view_find(rules->containers, facts->container_id)
+				  : NULL;
+	uint64_t cut = 0;
+	int err;
+
+	if (!container)
+		return 0;
+	err = container_labels(container, labels);
+	if (!err)
+		err = labels_set(labels, "pod_uid", "");
+	if (!err && rules->relabel)
+		err = container_labels_meta(container, rules->node, labels, &cut);
+	return err;
+}
+
 static void probe_labels_remove(struct labels *labels, const char *name)
 {
 	(void)labels_set(labels, name, "");
@@ -132,6 +153,8 @@ int probe_labels_of_process(const struct probe_label_rules *rules,
 		err = process_labels(facts, labels);
 	if (!err && facts && rules->relabel)
 		err = probe_labels_set_meta(rules, facts, symbolize, labels);
+	if (!err && facts)
+		err = probe_labels_set_container(rules, facts, labels);
 	if (!err && rules->relabel)
 		err = relabel_apply(rules->relabel, labels, ret_keep);
 	if (err || !*ret_keep)

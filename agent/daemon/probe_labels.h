@@ -12,6 +12,7 @@
 #include "agent/sampler/seam/window_latency.h"
 #include "agent/sampler/seam/window_processes.h"
 #include "agent/server/export/labels/relabel.h"
+#include "agent/server/metadata/metadata.h"
 #include "agent/settings/config_probes.h"
 #include "base/buffer.h"
 
@@ -20,6 +21,8 @@ struct probe_label_rules {
 	struct labels external;
 	struct relabel *relabel; /* NULL = none */
 	char *environment; /* as for process_labels_meta() */
+	const struct metadata_view
+		*containers; /* borrowed; NULL = nothing is known of containers */
 };
 
 /* -EINVAL: *RET_MESSAGE (the caller's to free) says what is wrong. */

@@ -166,6 +166,7 @@ void probe_series_add(struct daemon_probes *p, const struct sealed_window *windo
 	struct probe_adding a = { .p = p, .latency = latency, .now_ns = window->ended_ns };
 	autofree const struct window_latency_cell **items =
 		calloc(latency->cell_count + 1, sizeof(*items));
+	autocall(metadata_view_deinit) struct metadata_view containers = { .count = 0 };
 	struct probe_cells cells = { items, latency->cell_count };
 
 	p->series_refused = false;
@@ -177,6 +178,8 @@ void probe_series_add(struct daemon_probes *p, const struct sealed_window *windo
 	for (size_t i = 0; i < cells.count; i++)
 		items[i] = &latency->cells[i];
 	qsort((void *)items, cells.count, sizeof(*items), probe_compare_cells);
+	metadata_view_init(&containers, p->metadata);
+	p->rules.containers = &containers;
 	while (cells.count) {
 		const struct probe_cells first = probe_first_cells(&cells, probe_same_process);
 
@@ -185,6 +188,7 @@ void probe_series_add(struct daemon_probes *p, const struct sealed_window *windo
 		cells.items += first.count;
 		cells.count -= first.count;
 	}
+	p->rules.containers = NULL;
 }
 
 /* ---- the recent past ------------------------------------------------------------------------ */

@@ -324,6 +324,11 @@ static void probes_add_history(struct daemon_probes *p, const struct sealed_wind
 		strerror(-err));
 }
 
+void daemon_probes_know_containers(struct daemon_probes *p, struct metadata *metadata)
+{
+	p->metadata = metadata;
+}
+
 void daemon_probes_window(struct daemon_probes *p, const struct sealed_window *window,
 	const struct symbolize *symbolize)
 {

@@ -8,6 +8,7 @@
 #include "agent/sampler/seam/latency_probes.h"
 #include "agent/sampler/seam/sealed_window.h"
 #include "agent/sampler/seam/symbolized.h"
+#include "agent/server/metadata/metadata.h"
 #include "agent/settings/config.h"
 #include "base/buffer.h"
 #include "base/json.h"
@@ -35,6 +36,8 @@ void daemon_probes_refused(struct daemon_probes *p, const char *why);
  */
 int daemon_probes_reload(struct daemon_probes *p, const struct config *config, char **ret_message);
 
+/* From now on histograms have labels of what METADATA (NULL = nothing) tells of containers. */
+void daemon_probes_know_containers(struct daemon_probes *p, struct metadata *metadata);
 /* Adds what WINDOW measured. SYMBOLIZE answers questions about its programs. */
 void daemon_probes_window(struct daemon_probes *p, const struct sealed_window *window,
 	const struct symbolize *symbolize);

@@ -22,6 +22,7 @@ struct probe_state {
 
 struct daemon_probes {
 	struct metrics *metrics;
+	struct metadata *metadata; /* NULL = nothing is known of containers */
 	struct probe_label_rules rules;
 	/* BEFORE: those of before the last reload, for as long as windows may have calls of them.
 	 */

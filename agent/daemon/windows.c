@@ -242,6 +242,7 @@ void daemon_sealed(void *context, const struct sealed_window *window)
 	loop_step(d->loop, "trimming the store");
 	daemon_trim_store(d);
 	loop_step(d->loop, "function latency");
+	daemon_probes_know_containers(d->probes, d->metadata);
 	daemon_probes_window(d->probes, window, sampler_symbolize(d->sampler));
 	if (!profile_sample_count(window->profile))
 		return;

@@ -10,8 +10,10 @@
 #include <string.h>
 
 #include "agent/daemon/container_labels.h"
+#include "agent/daemon/probe_labels.h"
 #include "base/cleanup.h"
 
+#define POD "1111111111111111111111111111111111111111111111111111111111111111"
 #define ID "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
 
 struct told {
@@ -169,6 +171,49 @@ static void many_labels_leave_room(void **state)
 	assert_label(&labels, "__meta_kubernetes_pod_label_n0000", "v");
 }
 
+/* Labels of the histograms of a process in container ID. */
+static void assert_histogram(
+	const struct metadata_view *containers, const char *pod, const char *container)
+{
+	autocall(labels_deinit) struct labels labels = { 0 };
+	const struct probe_label_rules rules = { .node = (char[]){ "n1" },
+		.containers = containers };
+	struct process_facts facts = { .pid = 7, .program_path = "/opt/shop", .comm = "shop" };
+	bool keep;
+
+	snprintf(facts.container_id, sizeof(facts.container_id), "%s", ID);
+	assert_int_equal(probe_labels_of_process(&rules, &facts, NULL, &labels, &keep), 0);
+	assert_true(keep);
+	assert_label(&labels, "container", container);
+	if (pod)
+		assert_label(&labels, "pod", pod);
+	else
+		assert_null(labels_get(&labels, "pod"));
+	assert_null(labels_get(&labels, "pod_uid"));
+	assert_null(labels_get(&labels, "container_id"));
+}
+
+static void histograms_have_the_pod(void **state)
+{
+	struct metadata_view view = { .count = 0 };
+	struct containers *c;
+
+	(void)state;
+	assert_int_equal(containers_create("containerd", &c), 0);
+	assert_int_equal(
+		containers_add_pod(c,
+			&(struct containers_pod){
+				.id = POD, .name = "shop-1", .namespace = "prod", .uid = "u" }),
+		0);
+	assert_int_equal(containers_add(c, ID, POD, "web", ""), 0);
+	assert_int_equal(containers_finish(c, NULL, 1, 0), 0);
+	assert_histogram(NULL, NULL, ID);
+	assert_histogram(&view, NULL, ID);
+	view.tables[view.count++] = c;
+	assert_histogram(&view, "shop-1", "web");
+	metadata_view_deinit(&view);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -176,6 +221,7 @@ int main(void)
 		cmocka_unit_test(the_owner_shows_in_the_pods_name),
 		cmocka_unit_test(labels_have_prometheus_names),
 		cmocka_unit_test(many_labels_leave_room),
+		cmocka_unit_test(histograms_have_the_pod),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
