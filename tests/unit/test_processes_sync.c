@@ -302,6 +302,41 @@ static void the_container_is_looked_up_again_after_an_exec(void **state)
 	assert_string_equal(sampled(f, CHILD, later + 9)->container_id, "");
 }
 
+/* Control group 0 stands for a kernel that does not tell. */
+static const char *container_in(struct fixture *f, uint64_t time_ns, uint64_t cgroup_id)
+{
+	return processes_get(f->ps,
+		&(struct processes_sample){
+			.pid = PARENT, .time_ns = time_ns, .cgroup_id = cgroup_id })
+		->container_id;
+}
+
+static void the_container_is_looked_up_again_after_a_move(void **state)
+{
+	const uint64_t second = 1000000000;
+	struct fixture *f = *state;
+	char cgroup[200];
+	uint32_t number;
+
+	show(f, PARENT, &f->program, (struct fake_process){ .cgroup = "0::/\n" });
+	processes_scan(f->ps, NULL, 0);
+	number = live(f, PARENT)->number;
+	snprintf(cgroup, sizeof(cgroup), "0::/docker/%s\n", container_a);
+	show(f, PARENT, &f->program, (struct fake_process){ .cgroup = cgroup });
+	assert_string_equal(container_in(f, later, 0), "");
+	/* It moved before its first sample. */
+	assert_string_equal(container_in(f, later, 70), container_a);
+	snprintf(cgroup, sizeof(cgroup), "0::/docker/%s\n", container_b);
+	show(f, PARENT, &f->program, (struct fake_process){ .cgroup = cgroup });
+	assert_string_equal(container_in(f, later + 2 * second, 70), container_a);
+	assert_string_equal(container_in(f, later + 2 * second, 71), container_b);
+	/* Threads in groups of their own do not make us read again and again. */
+	show(f, PARENT, &f->program, (struct fake_process){ .cgroup = "0::/\n" });
+	assert_string_equal(container_in(f, later + 3 * second - 1, 70), container_b);
+	assert_string_equal(container_in(f, later + 3 * second, 70), "");
+	assert_int_equal(live(f, PARENT)->number, number);
+}
+
 static void a_thread_too_many_does_not_end_the_process(void **state)
 {
 	struct fixture *f = *state;
@@ -624,6 +659,7 @@ int main(void)
 		CASE(the_container_is_looked_up_at_the_first_sample),
 		CASE(the_container_of_a_later_process_is_not_taken),
 		CASE(the_container_is_looked_up_again_after_an_exec),
+		CASE(the_container_is_looked_up_again_after_a_move),
 		CASE(after_a_loss_a_process_is_read_again_when_used),
 		CASE(after_a_loss_the_main_threads_exit_does_not_end_the_process),
 		CASE(a_lost_exec_begins_a_generation),

@@ -64,6 +64,8 @@ struct process {
 	bool by_exec; /* the stream had the exec that began this generation */
 	bool main_exited; /* the main thread has; the others may live on */
 	bool looked_up; /* container and start time were read from /proc */
+	uint64_t cgroup_id; /* as in its samples, when its container was last read; 0 = none yet */
+	uint64_t cgroup_ns; /* the time of that sample */
 	bool pid_lost; /* ended, and records were lost since: the pid may be another's by now */
 };
 
@@ -144,6 +146,7 @@ struct processes_sample {
 	uint32_t exec_id;
 	bool executing; /* in execve(): the exec id may be that before or after it */
 	bool kernel_thread; /* there is no program */
+	uint64_t cgroup_id; /* cgroup v2; 0 = not known */
 };
 
 /*

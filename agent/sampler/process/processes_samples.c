@@ -22,6 +22,10 @@ enum {
 	REPLACED_LOOKED_AT = 4,
 };
 
+/* How often one process's container is read again: its threads may be in control groups of their
+ * own. */
+static const uint64_t CGROUP_AGAIN_NS = 1000000000;
+
 /* The generation of PID at TIME_NS as far as the stream tells, or NULL. */
 static struct process *known(struct processes *ps, uint32_t pid, uint64_t time_ns)
 {
@@ -192,6 +196,21 @@ static struct process *generation_of(
 	return processes_samples_replace(ps, p, s);
 }
 
+/*
+ * A process that has moved to another control group is perhaps in another container. One that was
+ * read before its first sample may have moved in between.
+ */
+static void see_cgroup(struct process *p, const struct processes_sample *s)
+{
+	if (!s->cgroup_id || s->cgroup_id == p->cgroup_id || p->kernel_thread)
+		return;
+	if (p->cgroup_id && s->time_ns < p->cgroup_ns + CGROUP_AGAIN_NS)
+		return;
+	p->cgroup_id = s->cgroup_id;
+	p->cgroup_ns = s->time_ns;
+	p->looked_up = false;
+}
+
 /* The generation that has the pid of S at that time, looked up in /proc if need be. */
 static struct process *current(struct processes *ps, const struct processes_sample *s)
 {
@@ -201,6 +220,8 @@ static struct process *current(struct processes *ps, const struct processes_samp
 	table_catch_up(ps, s->pid, s->time_ns, exec_id);
 	p = known(ps, s->pid, s->time_ns);
 	if (p && (p->ended || !p->stale)) {
+		if (!p->ended)
+			see_cgroup(p, s);
 		if (!p->looked_up && !p->ended)
 			table_look_up(ps, p);
 		if (p->hidden && !p->ended)

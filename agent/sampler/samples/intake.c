@@ -117,6 +117,7 @@ static struct process *intake_get_process(
 		.pid = s->tgid,
 		.exec_id = s->exec_id,
 		.executing = s->flags & ABI_SAMPLE_EXECUTING,
+		.cgroup_id = s->cgroup_id,
 		.kernel_thread = s->flags & ABI_SAMPLE_KTHREAD,
 	};
 	struct process *p = processes_get(i->options.processes, &sample);

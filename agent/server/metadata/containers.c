@@ -296,11 +296,11 @@ static int containers_add_sandboxes(struct containers *c)
 		if (pod->kept || containers_has(c, pod->id, pod->id, ""))
 			continue;
 		entry = containers_entry(c, pod->id, &err);
-		if (err)
-			break;
-		entry->pod_id = entry->id;
-		entry->facts.name = entry->facts.image = "";
-		err = containers_table_add(&c->containers, entry);
+		if (entry) {
+			entry->pod_id = entry->id;
+			entry->facts.name = entry->facts.image = "";
+			err = containers_table_add(&c->containers, entry);
+		}
 		err = containers_count_limit(c, err);
 	}
 	return err;
