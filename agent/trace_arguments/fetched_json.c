@@ -46,7 +46,8 @@ static void json_put_lengths(struct json *j, const struct fetched_value *v)
 		break;
 	case ARGUMENT_SLICE:
 		json_number(j, "length", v->first);
-		json_number(j, "capacity", v->second);
+		if (v->argument->second != ARGUMENT_NO_FETCH)
+			json_number(j, "capacity", v->second);
 		break;
 	default:
 		if (v->first)
@@ -56,12 +57,32 @@ static void json_put_lengths(struct json *j, const struct fetched_value *v)
 	}
 }
 
+static void json_put_enum(struct json *j, const struct fetched_value *v)
+{
+	size_t size;
+	const char *name = fetched_value_enumerator(v, &size);
+
+	if (v->argument->is_signed)
+		json_signed(j, "value", fetched_value_signed(v));
+	else
+		json_number(j, "value", v->first);
+	if (name)
+		json_text_bytes(j, "enumerator", name, size);
+}
+
 static void json_put_value(struct json *j, const struct fetched_value *v)
 {
 	switch (v->kind) {
 	case ARGUMENT_SIGNED:
 		json_signed(j, "value", fetched_value_signed(v));
 		break;
+	case ARGUMENT_ENUM:
+		json_put_enum(j, v);
+		break;
+	case ARGUMENT_ARRAY:
+		json_number(j, "length", v->argument->size);
+		break;
+	case ARGUMENT_CHARACTER:
 	case ARGUMENT_UNSIGNED:
 		json_number(j, "value", v->first);
 		break;

@@ -95,6 +95,41 @@ static void text_put_number(struct buffer *out, const struct fetched_value *v)
 	}
 }
 
+static void text_put_enum(struct buffer *out, const struct fetched_value *v)
+{
+	size_t size;
+	const char *name = fetched_value_enumerator(v, &size);
+
+	if (name)
+		buffer_append(out, name, size);
+	else if (v->argument->is_signed)
+		buffer_printf(out, "%" PRId64, fetched_value_signed(v));
+	else
+		buffer_printf(out, "%" PRIu64, v->first);
+}
+
+/* In C's form; what is no character of its own is a number in it. */
+static void text_put_character(struct buffer *out, const struct fetched_value *v)
+{
+	if (v->first >= ' ' && v->first < 0x7f)
+		buffer_printf(out, v->first == '\'' || v->first == '\\' ? "'\\%c'" : "'%c'",
+			(char)v->first);
+	else if (v->first == '\n')
+		buffer_string(out, "'\\n'");
+	else if (v->argument->size == 1)
+		buffer_printf(out, "'\\x%02x'", (unsigned int)v->first);
+	else
+		buffer_printf(out, "'\\u{%x}'", (unsigned int)v->first);
+}
+
+static void text_put_slice(struct buffer *out, const struct fetched_value *v)
+{
+	buffer_printf(out, "[len %" PRIu64, v->first);
+	if (v->argument->second != ARGUMENT_NO_FETCH)
+		buffer_printf(out, ", cap %" PRIu64, v->second);
+	buffer_string(out, "]");
+}
+
 static void text_put_address(struct buffer *out, const struct fetched_value *v)
 {
 	if (v->first)
@@ -157,8 +192,14 @@ static void text_put_value(struct buffer *out, const struct fetched_value *v)
 	case ARGUMENT_STRING:
 		text_put_string(out, v);
 		break;
+	case ARGUMENT_ENUM:
+		text_put_enum(out, v);
+		break;
+	case ARGUMENT_CHARACTER:
+		text_put_character(out, v);
+		break;
 	case ARGUMENT_SLICE:
-		buffer_printf(out, "[len %" PRIu64 ", cap %" PRIu64 "]", v->first, v->second);
+		text_put_slice(out, v);
 		break;
 	case ARGUMENT_MAP:
 		text_put_map(out, v);
@@ -199,9 +240,13 @@ static void text_put_level(const struct argument_plan *plan, const struct abi_fe
 			text_put_value(out, &v);
 			continue;
 		}
-		buffer_string(out, v.kind == ARGUMENT_STRUCT ? "{" : "&{");
+		buffer_string(out, v.kind == ARGUMENT_ARRAY    ? "["
+				   : v.kind == ARGUMENT_STRUCT ? "{"
+							       : "&{");
 		text_put_level(plan, fetched, i + 1, next, out); /* at most ARGUMENT_MAX_DEPTH */
-		buffer_string(out, "}");
+		if (v.kind == ARGUMENT_ARRAY && v.argument->size > next - i - 1)
+			buffer_printf(out, ", ...(%u)", v.argument->size);
+		buffer_string(out, v.kind == ARGUMENT_ARRAY ? "]" : "}");
 	}
 }
 

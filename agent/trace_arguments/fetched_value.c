@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "agent/trace_arguments/fetched_value.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/cleanup.h"
@@ -53,6 +54,9 @@ static bool value_part(struct fetched_value *v)
 		skip + size > value_fetch_size(v, v->argument->first))
 		return false;
 	memcpy(&v->first, bytes + skip, size);
+	if (v->argument->bit_size)
+		v->first = v->first >> v->argument->bit_off &
+			   UINT64_MAX >> (64 - v->argument->bit_size);
 	return true;
 }
 
@@ -105,8 +109,11 @@ static bool value_set_string(struct fetched_value *v)
 
 static bool value_is_two_lengths(struct fetched_value *v)
 {
-	return value_number(v, v->argument->first, sizeof(uint64_t), &v->first) &&
-	       value_number(v, v->argument->second, sizeof(uint64_t), &v->second) &&
+	if (!value_number(v, v->argument->first, sizeof(uint64_t), &v->first))
+		return false;
+	if (v->argument->second == ARGUMENT_NO_FETCH)
+		return v->first <= FETCHED_LENGTH_MAX;
+	return value_number(v, v->argument->second, sizeof(uint64_t), &v->second) &&
 	       v->first <= v->second && v->second <= FETCHED_LENGTH_MAX;
 }
 
@@ -169,6 +176,8 @@ static bool value_set(struct fetched_value *v)
 	case ARGUMENT_UNSIGNED:
 	case ARGUMENT_FLOAT:
 	case ARGUMENT_BOOL:
+	case ARGUMENT_ENUM:
+	case ARGUMENT_CHARACTER:
 		return value_part(v);
 	case ARGUMENT_POINTER:
 	case ARGUMENT_STRUCT_POINTER:
@@ -186,7 +195,7 @@ static bool value_set(struct fetched_value *v)
 	case ARGUMENT_INTERFACE:
 		return value_set_interface(v);
 	}
-	return argument->kind == ARGUMENT_STRUCT;
+	return argument->kind == ARGUMENT_STRUCT || argument->kind == ARGUMENT_ARRAY;
 }
 
 void fetched_value_of(const struct argument_plan *plan, const struct abi_fetched *fetched,
@@ -203,7 +212,8 @@ void fetched_value_of(const struct argument_plan *plan, const struct abi_fetched
 
 int64_t fetched_value_signed(const struct fetched_value *v)
 {
-	unsigned int unused = 64 - 8 * v->argument->size;
+	unsigned int bits = v->argument->bit_size ? v->argument->bit_size : 8 * v->argument->size;
+	unsigned int unused = 64 - bits;
 
 	return (int64_t)(v->first << unused) >> unused;
 }
@@ -220,4 +230,23 @@ double fetched_value_float(const struct fetched_value *v)
 	}
 	memcpy(&number, &v->first, sizeof(number));
 	return number;
+}
+
+const char *fetched_value_enumerator(const struct fetched_value *v, size_t *ret_size)
+{
+	const char *at = argument_plan_name(v->plan, v->argument->enumerators);
+
+	while (*at) {
+		char *name;
+		uint64_t value = strtoull(at, &name, 16);
+
+		if (*name != '=')
+			return NULL;
+		*ret_size = strcspn(++name, ",");
+		if (value == v->first && *ret_size)
+			return name;
+		at = name + *ret_size;
+		at += *at == ',';
+	}
+	return NULL;
 }

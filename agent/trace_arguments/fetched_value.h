@@ -35,8 +35,11 @@ static inline const char *fetched_value_type(const struct fetched_value *v)
 {
 	return argument_plan_name(v->plan, v->argument->type);
 }
+/* The name of an ARGUMENT_ENUM's value; NULL = none. Sets its length. */
+const char *fetched_value_enumerator(const struct fetched_value *v, size_t *ret_size);
 /* Whether it has members, which follow it in the plan. */
 static inline bool fetched_value_has_members(const struct fetched_value *v)
 {
-	return v->kind == ARGUMENT_STRUCT || (v->kind == ARGUMENT_STRUCT_POINTER && v->first);
+	return v->kind == ARGUMENT_STRUCT || v->kind == ARGUMENT_ARRAY ||
+	       (v->kind == ARGUMENT_STRUCT_POINTER && v->first);
 }

@@ -28,9 +28,13 @@ static bool plan_fetch_is_sound(
 
 static bool plan_item_is_sound(const struct argument_plan *plan, const struct argument *item)
 {
-	if (item->kind >= ARGUMENT_KINDS || item->skip + item->size > ABI_FETCH_VALUE_BYTES ||
-		item->depth > ARGUMENT_MAX_DEPTH || item->size > ABI_FETCH_VALUE_BYTES ||
-		item->name >= plan->names_bytes || item->type >= plan->names_bytes)
+	bool has_bytes = item->kind != ARGUMENT_ARRAY;
+
+	if (item->kind >= ARGUMENT_KINDS || item->depth > ARGUMENT_MAX_DEPTH ||
+		(has_bytes && item->skip + item->size > ABI_FETCH_VALUE_BYTES) ||
+		item->enumerators >= plan->names_bytes || item->bit_off > 7 ||
+		item->bit_size > 64 || item->name >= plan->names_bytes ||
+		item->type >= plan->names_bytes)
 		return false;
 	return (item->first == ARGUMENT_NO_FETCH || item->first < plan->fetch_count) &&
 	       (item->second == ARGUMENT_NO_FETCH || item->second < plan->fetch_count);

@@ -29,14 +29,17 @@ enum argument_kind {
 	ARGUMENT_UNSIGNED,
 	ARGUMENT_FLOAT, /* 4 or 8 bytes */
 	ARGUMENT_BOOL,
+	ARGUMENT_ENUM, /* its enumerators have names */
+	ARGUMENT_CHARACTER, /* 1 byte, or a code point of 4 */
 	ARGUMENT_POINTER, /* FIRST: an address, 0 = none */
 	ARGUMENT_BYTES, /* FIRST: text of `size` bytes */
 	ARGUMENT_C_STRING, /* FIRST: ABI_FETCH_C_STRING; SECOND: its address, or none */
 	ARGUMENT_STRING, /* FIRST: ABI_FETCH_ARRAY of bytes; SECOND: its length */
-	ARGUMENT_SLICE, /* FIRST: length; SECOND: capacity */
+	ARGUMENT_SLICE, /* FIRST: length; SECOND: capacity, or none */
 	ARGUMENT_MAP, /* FIRST: address, 0 = none; SECOND: number of elements */
 	ARGUMENT_INTERFACE, /* FIRST: type word, 0 = nil; SECOND: ABI_FETCH_GO_TYPE_NAME */
 	ARGUMENT_STRUCT, /* its members follow, one deeper */
+	ARGUMENT_ARRAY, /* of `size` elements, of which the first follow, one deeper */
 	ARGUMENT_STRUCT_POINTER, /* FIRST: its address, 0 = none; its members follow, one deeper */
 	ARGUMENT_KINDS
 };
@@ -45,12 +48,16 @@ enum argument_kind {
 struct argument {
 	uint32_t name;
 	uint32_t type; /* as the language writes it */
-	uint16_t size; /* bytes, of numbers and ARGUMENT_BYTES */
+	/* Of ARGUMENT_ENUM: `VALUE=NAME,` for each, VALUE of `size` bytes and hexadecimal. */
+	uint32_t enumerators;
+	uint16_t size; /* bytes, of numbers and ARGUMENT_BYTES; elements, of ARGUMENT_ARRAY */
 	uint8_t kind; /* enum argument_kind */
 	uint8_t depth; /* 0 = an argument, else a member of the last one that is less deep */
 	uint8_t first, second; /* fetches; ARGUMENT_NO_FETCH = none */
 	uint8_t skip; /* bytes of FIRST before the value, of numbers: registers may hold two */
-	uint8_t reserved;
+	uint8_t bit_off, bit_size; /* of numbers: the bits of them; 0 = all */
+	uint8_t is_signed; /* an ARGUMENT_ENUM may be negative */
+	uint8_t reserved[2];
 };
 
 enum argument_plan_flags {

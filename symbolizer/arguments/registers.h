@@ -24,8 +24,8 @@ uint8_t register_by_name(const char *name, size_t size);
 uint8_t register_by_dwarf(uint64_t number);
 /* The registers in which Go passes integers, in their order; REGISTER_NONE after the last one. */
 uint8_t register_of_go(size_t number);
-/* Likewise of C, and the one in which C returns an integer. */
+/* Likewise of C, and those in which C returns one or two integers. */
 uint8_t register_of_c(size_t number);
-uint8_t register_of_c_result(void);
+uint8_t register_of_c_result(size_t number);
 /* The names that are understood, for messages. */
 const char *register_names(void);

@@ -5,7 +5,7 @@
 #include "symbolizer/arguments/registers.h"
 
 /* Words of struct user_pt_regs. */
-enum { X0 = 0, FP = 29, LR = 30, SP = 31, GO_REGISTERS = 16, C_REGISTERS = 8 };
+enum { X0 = 0, FP = 29, LR = 30, SP = 31, GO_REGISTERS = 16, C_REGISTERS = 8, C_RESULTS = 2 };
 
 static bool register_is(const char *name, size_t size, const char *wanted)
 {
@@ -49,9 +49,9 @@ uint8_t register_of_c(size_t number)
 	return number < C_REGISTERS ? (uint8_t)(X0 + number) : REGISTER_NONE;
 }
 
-uint8_t register_of_c_result(void)
+uint8_t register_of_c_result(size_t number)
 {
-	return X0;
+	return number < C_RESULTS ? (uint8_t)(X0 + number) : REGISTER_NONE;
 }
 
 const char *register_names(void)

@@ -71,9 +71,11 @@ uint8_t register_of_c(size_t number)
 	return number < ARRAY_SIZE(numbers) ? numbers[number] : REGISTER_NONE;
 }
 
-uint8_t register_of_c_result(void)
+uint8_t register_of_c_result(size_t number)
 {
-	return AX;
+	static const uint8_t registers[] = { AX, DX };
+
+	return number < ARRAY_SIZE(registers) ? registers[number] : REGISTER_NONE;
 }
 
 const char *register_names(void)

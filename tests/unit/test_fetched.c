@@ -117,6 +117,79 @@ static void numbers_have_their_sign_and_width(void **state)
 		"{\"name\":\"g\",\"value\":false},{\"name\":\"h\",\"value\":true}]");
 }
 
+static struct argument *add_enum(struct fixture *f, const char *name, uint64_t value)
+{
+	static const char enumerators[] = "1=RED,fffffffc=GREEN,";
+	struct argument *a = add(f, name, ARGUMENT_ENUM, 4, word(f, value), ARGUMENT_NO_FETCH);
+
+	a->enumerators = argument_builder_name(&f->builder, enumerators, strlen(enumerators));
+	return a;
+}
+
+static void values_of_enumerations_have_names(void **state)
+{
+	struct fixture *f = *state;
+
+	add_enum(f, "a", (uint32_t)-4);
+	add_enum(f, "b", 1);
+	add_enum(f, "c", (uint32_t)-5)->is_signed = 1;
+	add_enum(f, "d", (uint32_t)-5);
+	expect(f, "a=GREEN, b=RED, c=-5, d=4294967291",
+		"[{\"name\":\"a\",\"value\":4294967292,\"enumerator\":\"GREEN\"},"
+		"{\"name\":\"b\",\"value\":1,\"enumerator\":\"RED\"},"
+		"{\"name\":\"c\",\"value\":-5},{\"name\":\"d\",\"value\":4294967291}]");
+}
+
+static void characters_are_quoted(void **state)
+{
+	static const struct {
+		uint16_t size;
+		uint64_t value;
+	} cases[] = { { 1, 'x' }, { 1, '\'' }, { 1, '\n' }, { 1, 0xff }, { 4, 0x1f600 } };
+	struct fixture *f = *state;
+
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++)
+		add(f, "", ARGUMENT_CHARACTER, cases[i].size, word(f, cases[i].value),
+			ARGUMENT_NO_FETCH);
+	expect(f, "'x', '\\'', '\\n', '\\xff', '\\u{1f600}'", NULL);
+}
+
+static void bits_are_cut_out(void **state)
+{
+	const uint8_t bytes[8] = { 0xed, 0x01 };
+	struct fixture *f = *state;
+	uint8_t number = fetched(f, bytes, sizeof(bytes), 8, ABI_FETCHED_OK);
+	struct argument *a = add(f, "a", ARGUMENT_UNSIGNED, 1, number, ARGUMENT_NO_FETCH);
+	struct argument *b = add(f, "b", ARGUMENT_SIGNED, 1, number, ARGUMENT_NO_FETCH);
+
+	a->bit_size = 3;
+	b->bit_off = 3;
+	b->bit_size = 5;
+	expect(f, "a=5, b=-3", NULL);
+}
+
+static void arrays_say_how_many_elements_there_are(void **state)
+{
+	const int16_t numbers[] = { 1, -2 };
+	struct fixture *f = *state;
+	uint8_t fetch = fetched(f, numbers, sizeof(numbers), 8, ABI_FETCHED_OK);
+
+	add(f, "a", ARGUMENT_ARRAY, 2, ARGUMENT_NO_FETCH, ARGUMENT_NO_FETCH);
+	for (uint8_t i = 0; i < 2; i++) {
+		struct argument *item = add(f, "", ARGUMENT_SIGNED, 2, fetch, ARGUMENT_NO_FETCH);
+
+		item->depth = 1;
+		item->skip = (uint8_t)(i * sizeof(numbers[0]));
+	}
+	add(f, "b", ARGUMENT_ARRAY, 20000, ARGUMENT_NO_FETCH, ARGUMENT_NO_FETCH);
+	add(f, "", ARGUMENT_SIGNED, 2, fetch, ARGUMENT_NO_FETCH)->depth = 1;
+	add(f, "c", ARGUMENT_SLICE, 0, word(f, 3), ARGUMENT_NO_FETCH);
+	expect(f, "a=[1, -2], b=[1, ...(20000)], c=[len 3]",
+		"[{\"name\":\"a\",\"length\":2,\"members\":[{\"name\":\"\",\"value\":1},"
+		"{\"name\":\"\",\"value\":-2}]},{\"name\":\"b\",\"length\":20000,\"members\":"
+		"[{\"name\":\"\",\"value\":1}]},{\"name\":\"c\",\"length\":3}]");
+}
+
 static void infinite_numbers_have_names(void **state)
 {
 	struct fixture *f = *state;
@@ -367,6 +440,10 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		CASE(numbers_have_their_sign_and_width),
+		CASE(values_of_enumerations_have_names),
+		CASE(characters_are_quoted),
+		CASE(bits_are_cut_out),
+		CASE(arrays_say_how_many_elements_there_are),
 		CASE(infinite_numbers_have_names),
 		CASE(what_is_not_there_is_a_question_mark),
 		CASE(lengths_that_cannot_be_are_question_marks),

@@ -35,7 +35,8 @@ KEEP int ints(signed char a, uint64_t b, int c, bool d, short e, uint8_t f)
 
 KEEP const char *texts(const char *s, char *none, enum colour colour)
 {
-	printf("call texts(s=\"%s\", none=%s, colour=%d)\n", s, none ? none : "NULL", colour);
+	printf("call texts(s=\"%s\", none=%s, colour=%s)\n", s, none ? none : "NULL",
+		colour == GREEN ? "GREEN" : "RED");
 	printf("left texts: \"%s\"\n", s + 1);
 	return s + 1;
 }
@@ -43,12 +44,12 @@ KEEP const char *texts(const char *s, char *none, enum colour colour)
 KEEP struct person *people(struct person *p, const struct point *q, double unseen, long last)
 {
 	printf("call people(p=&{name=\"%s\", age=%d, at={x=%d, y=%d}, next=NULL, code=\"%s\", "
-	       "flag=?}, ",
-		p->name, p->age, p->at.x, p->at.y, p->code);
+	       "flag=%u}, ",
+		p->name, p->age, p->at.x, p->at.y, p->code, p->flag);
 	printf("q=%s, unseen=?, last=%ld)\n", q ? "&{x=7, y=8}" : "NULL", last);
 	printf("left people: &{name=\"%s\", age=%d, at={x=%d, y=%d}, next=NULL, code=\"%s\", "
-	       "flag=?}\n",
-		p->name, p->age, p->at.x, p->at.y, p->code);
+	       "flag=%u}\n",
+		p->name, p->age, p->at.x, p->at.y, p->code, p->flag);
 	sink = sink + (unseen > 1);
 	return p;
 }

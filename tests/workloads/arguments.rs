@@ -23,7 +23,39 @@ pub fn points(p: &Point, n: usize) -> u32 {
     black_box(n as u32)
 }
 
+#[derive(Debug, Clone, Copy)]
+pub enum Colour {
+    Red = 1,
+    Green = 200,
+}
+
+pub struct Owner {
+    pub name: String,
+    pub tags: Vec<u16>,
+    pub data: [u32; 3],
+}
+
+#[inline(never)]
+#[no_mangle]
+pub fn texts(o: &Owner, s: &str, list: &[u32], c: char, colour: Colour) -> usize {
+    println!(
+        "call texts(o=&{{name={:?}, tags=[len {}], data={:?}}}, s={:?}, list=[len {}], c='{}', colour={:?})",
+        o.name,
+        o.tags.len(),
+        o.data,
+        s,
+        list.len(),
+        c,
+        colour
+    );
+    println!("left texts: {}", s.len());
+    black_box(s.len())
+}
+
 fn calls() {
+    let owner = Owner { name: String::from("owner"), tags: vec![1, 2], data: [1, 2, 3] };
+    texts(black_box(&owner), black_box("a text"), black_box(&[1, 2, 3]), black_box('r'), black_box(Colour::Green));
+    texts(black_box(&owner), black_box(""), black_box(&[]), black_box('s'), black_box(Colour::Red));
     ints(black_box(-3), black_box(1 << 63), black_box(77), black_box(true), black_box(9));
     ints(black_box(3), black_box(4), black_box(-77), black_box(false), black_box(0));
     points(black_box(&Point { x: 5, y: -6 }), black_box(12));

@@ -27,10 +27,12 @@ struct c_call {
 	bool is_unknown;
 };
 
-void c_call_begin(struct c_call *call, bool returns_scalar);
+void c_call_begin(struct c_call *call, bool returns_in_registers);
 /* TYPE may be NULL: not known. */
 void c_call_place(struct c_call *call, struct type *type, struct place *ret_place);
-/* Where a scalar is returned. */
+/* Where a scalar or a pair is returned. */
 void c_call_result(struct type *type, struct place *ret_place);
+/* Whether it is an address and a length, which are passed and returned as two: &str. */
+bool c_call_is_pair(struct type *type);
 /* Whether it is an integer or an address that fits into a register. */
 bool c_call_is_integer(const struct type *type);

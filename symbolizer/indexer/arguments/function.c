@@ -222,47 +222,17 @@ static bool function_parameters(Dwarf_Die *function, uint64_t entry, struct para
 	return true;
 }
 
-static bool function_same_place(const struct place *a, const struct place *b)
-{
-	return a->count == 1 && b->count == 1 && !a->pieces[0].in_memory &&
-	       !b->pieces[0].in_memory && a->pieces[0].in_register == b->pieces[0].in_register;
-}
-
 /* Or nothing, as Rust's () of 0 bytes. */
-static bool function_returns_scalar(Dwarf_Die *function)
+static bool function_returns_in_registers(Dwarf_Die *function)
 {
 	struct type type;
 
 	return type_of(function, &type) &&
-	       (c_call_is_integer(&type) || !type.size ||
+	       (c_call_is_integer(&type) || c_call_is_pair(&type) || !type.size ||
 		       (type.shape == TYPE_FLOAT && type.size <= sizeof(double)));
 }
 
-/* Where DWARF names homes: the platform's convention, if what DWARF does say agrees with it. */
-static void function_apply_convention(Dwarf_Die *function, struct parameters *p)
-{
-	struct place places[MAX_PARAMETERS];
-	struct c_call call;
-	bool returns = dwarf_hasattr_integrate(function, DW_AT_type);
-
-	c_call_begin(&call, !returns || function_returns_scalar(function));
-	for (size_t i = 0; i < p->count; i++) {
-		const struct parameter *item = &p->items[i];
-
-		/* One without any place may have been removed. */
-		if (!item->place.count && !item->is_home)
-			call.is_unknown = true;
-		c_call_place(&call, item->has_type ? &p->items[i].type : NULL, &places[i]);
-		if (item->place.count && places[i].count &&
-			!function_same_place(&item->place, &places[i]))
-			return;
-	}
-	for (size_t i = 0; i < p->count; i++)
-		if (p->items[i].is_home)
-			p->items[i].place = places[i];
-}
-
-/* Whether a part of a value that DWARF places is elsewhere by Go's convention. */
+/* Whether a part of a value that DWARF places is elsewhere by the convention. */
 static bool function_contradicts(const struct place *dwarf, const struct place *convention)
 {
 	for (size_t i = 0; i < dwarf->count; i++) {
@@ -278,6 +248,30 @@ static bool function_contradicts(const struct place *dwarf, const struct place *
 		}
 	}
 	return false;
+}
+
+/* Where DWARF names homes: the platform's convention, if what DWARF does say agrees with it. */
+static void function_apply_convention(Dwarf_Die *function, struct parameters *p)
+{
+	struct place places[MAX_PARAMETERS];
+	struct c_call call;
+	bool returns = dwarf_hasattr_integrate(function, DW_AT_type);
+
+	c_call_begin(&call, !returns || function_returns_in_registers(function));
+	for (size_t i = 0; i < p->count; i++) {
+		const struct parameter *item = &p->items[i];
+
+		/* One without any place may have been removed. */
+		if (!item->place.count && !item->is_home)
+			call.is_unknown = true;
+		c_call_place(&call, item->has_type ? &p->items[i].type : NULL, &places[i]);
+		if (item->place.count && places[i].count &&
+			function_contradicts(&item->place, &places[i]))
+			return;
+	}
+	for (size_t i = 0; i < p->count; i++)
+		if (p->items[i].is_home)
+			p->items[i].place = places[i];
 }
 
 /*

@@ -9,6 +9,7 @@
 enum {
 	MAX_REFERENCES = 32, /* typedefs of typedefs */
 	MAX_VALUE_BYTES = 1 << 20,
+	MAX_ENUMERATORS = 1024,
 	DW_AT_GO_KIND = 0x2900, /* reflect.Kind */
 	GO_KIND_CHAN = 18,
 	GO_KIND_FUNC = 19,
@@ -38,6 +39,10 @@ static uint64_t type_number(Dwarf_Die *die, unsigned int name)
 
 static enum type_shape type_shape_of_base(Dwarf_Die *die)
 {
+	const char *name = dwarf_diename(die);
+
+	if (name && !strcmp(name, "char") && type_number(die, DW_AT_encoding) != DW_ATE_boolean)
+		return TYPE_CHARACTER;
 	switch (type_number(die, DW_AT_encoding)) {
 	case DW_ATE_boolean:
 		return TYPE_BOOL;
@@ -79,7 +84,7 @@ static enum type_shape type_shape_of(Dwarf_Die *die)
 	case DW_TAG_base_type:
 		return type_shape_of_base(die);
 	case DW_TAG_enumeration_type:
-		return TYPE_SIGNED;
+		return TYPE_ENUM;
 	case DW_TAG_pointer_type:
 	case DW_TAG_reference_type:
 	case DW_TAG_rvalue_reference_type:
@@ -159,10 +164,7 @@ bool type_pointed_to(struct type *pointer, struct type *ret_type)
 
 bool type_is_character(struct type *type)
 {
-	const char *name = dwarf_diename(&type->die);
-
-	return dwarf_tag(&type->die) == DW_TAG_base_type && type->size == 1 && name &&
-	       !strcmp(name, "char");
+	return type->shape == TYPE_CHARACTER && type->size == 1;
 }
 
 bool type_is_text(struct type *type)
@@ -171,6 +173,80 @@ bool type_is_text(struct type *type)
 
 	return dwarf_tag(&type->die) == DW_TAG_array_type && type_of(&type->die, &element) &&
 	       type_is_character(&element);
+}
+
+uint32_t type_array_count(struct type *array, struct type *element)
+{
+	Dwarf_Die range;
+
+	if (dwarf_tag(&array->die) != DW_TAG_array_type || dwarf_child(&array->die, &range) ||
+		dwarf_tag(&range) != DW_TAG_subrange_type || !dwarf_siblingof(&range, &range) ||
+		!type_of(&array->die, element) || !element->size || array->size % element->size)
+		return 0;
+	return array->size / element->size;
+}
+
+/* Without a type of its own (old compilers) by its enumerators. */
+bool type_enum_is_signed(struct type *type)
+{
+	struct type underlying;
+	Dwarf_Die child;
+
+	if (type_of(&type->die, &underlying))
+		return underlying.shape == TYPE_SIGNED;
+	if (dwarf_child(&type->die, &child))
+		return false;
+	for (int i = 0; i < MAX_ENUMERATORS; i++) {
+		Dwarf_Attribute attribute;
+		Dwarf_Sword value;
+
+		if (dwarf_attr(&child, DW_AT_const_value, &attribute) &&
+			attribute.form == DW_FORM_sdata && !dwarf_formsdata(&attribute, &value) &&
+			value < 0)
+			return true;
+		if (dwarf_siblingof(&child, &child))
+			break;
+	}
+	return false;
+}
+
+/* The first bit of a field of BITS bits; the form before DWARF 4 counts from the other end. */
+static bool type_first_bit(Dwarf_Die *member, uint64_t bits, uint64_t *ret_bit)
+{
+	uint64_t bytes = type_number(member, DW_AT_byte_size);
+	uint64_t off = type_number(member, DW_AT_data_member_location), from_end;
+	struct type type;
+
+	if (dwarf_hasattr(member, DW_AT_data_bit_offset)) {
+		*ret_bit = type_number(member, DW_AT_data_bit_offset);
+		return true;
+	}
+	if (!dwarf_hasattr(member, DW_AT_bit_offset) || off > MAX_VALUE_BYTES)
+		return false;
+	if (!bytes && type_of(member, &type))
+		bytes = type.size;
+	from_end = type_number(member, DW_AT_bit_offset);
+	if (bytes > sizeof(uint64_t) || from_end > 64 || from_end + bits > 8 * bytes)
+		return false;
+	*ret_bit = 8 * (off + bytes) - from_end - bits;
+	return true;
+}
+
+bool type_member_bits(Dwarf_Die *member, uint32_t *ret_off, uint32_t *ret_size,
+	uint8_t *ret_bit_off, uint8_t *ret_bit_size)
+{
+	uint64_t bits = type_number(member, DW_AT_bit_size), first, size;
+
+	if (!bits || bits > 64 || !type_first_bit(member, bits, &first))
+		return false;
+	size = (first % 8 + bits + 7) / 8;
+	if (first / 8 > MAX_VALUE_BYTES || size > sizeof(uint64_t))
+		return false;
+	*ret_off = (uint32_t)(first / 8);
+	*ret_size = (uint32_t)size;
+	*ret_bit_off = (uint8_t)(first % 8);
+	*ret_bit_size = (uint8_t)bits;
+	return true;
 }
 
 bool type_member_offset(Dwarf_Die *member, uint32_t *ret_off)

@@ -2,9 +2,11 @@
 #include "symbolizer/indexer/arguments/values.h"
 
 #include <dwarf.h>
+#include <inttypes.h>
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "symbolizer/indexer/arguments/texts.h"
 
 enum {
 	TEXT_BYTES = 64, /* of an argument */
@@ -13,6 +15,8 @@ enum {
 	TYPE_NAMES_LIMIT = 256, /* of the name of one type */
 	MAX_MEMBERS = 12,
 	MAX_MEMBERS_SEEN = 1024,
+	MAX_ELEMENTS = 8, /* of an array */
+	ENUMERATORS_LIMIT = 512, /* bytes of the names of one type */
 	WORD = sizeof(uint64_t),
 };
 
@@ -48,6 +52,35 @@ static uint32_t values_text_bytes(const struct part *part)
 
 /* ---- the shapes ----------------------------------------------------------------------------- */
 
+/* As many as there is room for; the others are shown as numbers. */
+static void values_add_enumerators(struct values *v, struct type *type, struct argument *argument)
+{
+	const uint64_t mask = UINT64_MAX >> (64 - 8 * type->size);
+	struct buffer names;
+	Dwarf_Die child;
+
+	argument->is_signed = type_enum_is_signed(type);
+	if (dwarf_child(&type->die, &child))
+		return;
+	buffer_init(&names, 2 * ENUMERATORS_LIMIT);
+	for (int i = 0; i < MAX_MEMBERS_SEEN && names.size < ENUMERATORS_LIMIT; i++) {
+		const char *name = dwarf_diename(&child);
+		Dwarf_Attribute attribute;
+		Dwarf_Word value;
+
+		if (name && strlen(name) < ENUMERATORS_LIMIT && !strpbrk(name, "=,") &&
+			dwarf_attr(&child, DW_AT_const_value, &attribute) &&
+			!dwarf_formudata(&attribute, &value))
+			buffer_printf(&names, "%" PRIx64 "=%s,", value & mask, name);
+		if (dwarf_siblingof(&child, &child))
+			break;
+	}
+	if (!names.error)
+		argument->enumerators =
+			argument_builder_name(&v->builder, (const char *)names.bytes, names.size);
+	buffer_deinit(&names);
+}
+
 static void values_add_number(
 	struct values *v, const struct part *part, struct type *type, struct argument *argument)
 {
@@ -56,6 +89,8 @@ static void values_add_number(
 		[TYPE_UNSIGNED] = ARGUMENT_UNSIGNED,
 		[TYPE_FLOAT] = ARGUMENT_FLOAT,
 		[TYPE_BOOL] = ARGUMENT_BOOL,
+		[TYPE_ENUM] = ARGUMENT_ENUM,
+		[TYPE_CHARACTER] = ARGUMENT_CHARACTER,
 	};
 
 	if (type->size > WORD || !type->size ||
@@ -64,6 +99,8 @@ static void values_add_number(
 	argument->kind = kinds[type->shape];
 	argument->size = (uint16_t)type->size;
 	argument->first = values_fetch(v, part, 0, type->size, &argument->skip);
+	if (type->shape == TYPE_ENUM)
+		values_add_enumerators(v, type, argument);
 }
 
 static void values_add_c_string(
@@ -82,16 +119,17 @@ static void values_add_c_string(
 	argument->first = argument_builder_fetch(&v->builder, &fetch);
 }
 
-static void values_add_go_string(
-	struct values *v, const struct part *part, struct argument *argument)
+static void values_add_string(struct values *v, const struct part *part,
+	const struct text_layout *layout, struct argument *argument)
 {
 	struct abi_fetch fetch;
 	struct place text;
 
 	argument->kind = ARGUMENT_STRING;
-	argument->second = values_fetch_word(v, part, WORD);
+	argument->second = values_fetch_word(v, part, layout->length_off);
 	if (argument->second == ARGUMENT_NO_FETCH ||
-		!place_dereference(part->place, part->off, values_text_bytes(part), &text) ||
+		!place_dereference(part->place, part->off + layout->pointer_off,
+			values_text_bytes(part), &text) ||
 		!place_lead_to(&text, &fetch))
 		return;
 	fetch.kind = ABI_FETCH_ARRAY;
@@ -100,6 +138,23 @@ static void values_add_go_string(
 	fetch.length_at = v->builder.fetches[argument->second].at;
 	fetch.size = MIN(values_text_bytes(part), argument_builder_room(&v->builder));
 	argument->first = argument_builder_fetch(&v->builder, &fetch);
+}
+
+/* Returns whether TYPE is one that is not shown as the struct that it is. */
+static bool values_add_text(
+	struct values *v, const struct part *part, struct type *type, struct argument *argument)
+{
+	struct text_layout layout;
+
+	if (v->is_go || !text_layout_of(type, &layout))
+		return false;
+	if (layout.is_text) {
+		values_add_string(v, part, &layout, argument);
+	} else {
+		argument->kind = ARGUMENT_SLICE;
+		argument->first = values_fetch_word(v, part, layout.length_off);
+	}
+	return true;
 }
 
 /* Both kinds of maps (until Go 1.23, since 1.24) begin with the number of elements. */
@@ -151,10 +206,86 @@ static void values_add_text_array(
 	argument->first = values_fetch(v, part, 0, size, &argument->skip);
 }
 
+/* The first numbers of an array, by one fetch. Elements of other types would take one each. */
+static void values_add_array(
+	struct values *v, const struct part *part, struct type *type, struct argument *argument)
+{
+	struct type element;
+	uint32_t count = type_array_count(type, &element), shown = MIN(count, MAX_ELEMENTS);
+	uint8_t skip, fetch;
+
+	if (!count || count > UINT16_MAX || element.size > WORD ||
+		part->depth >= ARGUMENT_MAX_DEPTH ||
+		(element.shape != TYPE_SIGNED && element.shape != TYPE_UNSIGNED &&
+			element.shape != TYPE_FLOAT && element.shape != TYPE_BOOL))
+		return;
+	fetch = values_fetch(v, part, 0, shown * element.size, &skip);
+	if (fetch == ARGUMENT_NO_FETCH || skip)
+		return;
+	argument->kind = ARGUMENT_ARRAY;
+	argument->size = (uint16_t)count;
+	for (uint32_t i = 0; i < shown; i++) {
+		struct argument *item = argument_builder_add(&v->builder, part->depth + 1);
+
+		if (!item)
+			return;
+		item->kind = element.shape == TYPE_SIGNED     ? ARGUMENT_SIGNED
+			     : element.shape == TYPE_UNSIGNED ? ARGUMENT_UNSIGNED
+			     : element.shape == TYPE_FLOAT    ? ARGUMENT_FLOAT
+							      : ARGUMENT_BOOL;
+		item->size = (uint16_t)element.size;
+		item->first = fetch;
+		item->skip = (uint8_t)(i * element.size);
+	}
+}
+
 /* ---- members -------------------------------------------------------------------------------- */
+
+static struct argument *values_begin(
+	struct values *v, const char *name, Dwarf_Die *typed, uint8_t depth)
+{
+	struct argument *argument = argument_builder_add(&v->builder, depth);
+	struct buffer type;
+
+	if (!argument)
+		return NULL;
+	argument->name = argument_builder_name(&v->builder, name, strlen(name));
+	buffer_init(&type, TYPE_NAMES_LIMIT);
+	type_name(typed, &type);
+	if (type.size)
+		argument->type =
+			argument_builder_name(&v->builder, (const char *)type.bytes, type.size);
+	buffer_deinit(&type);
+	return argument;
+}
 
 static void values_add_part(struct values *v, const char *name, Dwarf_Die *typed, struct type *type,
 	const struct part *part);
+
+/* PART is the struct that it is in. */
+static void values_add_bits(struct values *v, Dwarf_Die *member, struct type *type,
+	const struct part *part, struct argument *argument)
+{
+	uint32_t off, size;
+	uint8_t bit_off, bit_size;
+	struct type bytes = *type;
+
+	if (!type_member_bits(member, &off, &size, &bit_off, &bit_size))
+		return;
+	bytes.size = size;
+	switch (type->shape) {
+	case TYPE_SIGNED:
+	case TYPE_UNSIGNED:
+	case TYPE_BOOL:
+		argument->bit_off = bit_off;
+		argument->bit_size = bit_size;
+		part = &(struct part){ .place = part->place, .off = part->off + off };
+		values_add_number(v, part, &bytes, argument);
+		break;
+	default:
+		break;
+	}
+}
 
 static void values_add_member(struct values *v, Dwarf_Die *member, const struct part *whole)
 {
@@ -164,6 +295,13 @@ static void values_add_member(struct values *v, Dwarf_Die *member, const struct 
 	uint32_t off;
 
 	part.depth++;
+	if (dwarf_hasattr(member, DW_AT_bit_size)) {
+		struct argument *argument = values_begin(v, name ? name : "", member, part.depth);
+
+		if (argument && type_of(member, &type))
+			values_add_bits(v, member, &type, whole, argument);
+		return;
+	}
 	if (type_of(member, &type) && type_member_offset(member, &off))
 		part.off += off;
 	else
@@ -189,11 +327,18 @@ static void values_add_members(struct values *v, struct type *type, const struct
 	}
 }
 
+/* Enums of Rust with data have members of which nobody knows which are there. */
 static bool values_has_members(struct type *type)
 {
 	Dwarf_Die child;
 
-	return type->shape == TYPE_STRUCT && !dwarf_child(&type->die, &child);
+	if (type->shape != TYPE_STRUCT || dwarf_child(&type->die, &child))
+		return false;
+	do {
+		if (dwarf_tag(&child) == DW_TAG_variant_part)
+			return false;
+	} while (!dwarf_siblingof(&child, &child));
+	return true;
 }
 
 /* Returns whether ARGUMENT is a pointer to a struct, whose members are at *RET_TARGET. */
@@ -201,6 +346,7 @@ static bool values_add_pointer(struct values *v, const struct part *part, struct
 	struct argument *argument, struct type *ret_pointed, struct place *ret_target)
 {
 	bool is_known = !part->is_pointed_to && type_pointed_to(type, ret_pointed);
+	struct text_layout layout;
 
 	if (type_pointed_to(type, ret_pointed) && !v->is_go && type_is_character(ret_pointed)) {
 		values_add_c_string(v, part, argument);
@@ -211,42 +357,34 @@ static bool values_add_pointer(struct values *v, const struct part *part, struct
 	if (!is_known || !values_has_members(ret_pointed) ||
 		!place_dereference(part->place, part->off, ret_pointed->size, ret_target))
 		return false;
+	if (!v->is_go && text_layout_of(ret_pointed, &layout)) {
+		const struct part text = { .place = ret_target, .depth = part->depth };
+
+		values_add_text(v, &text, ret_pointed, argument);
+		return false;
+	}
 	argument->kind = ARGUMENT_STRUCT_POINTER;
 	return true;
 }
 
 /* ---- one value ------------------------------------------------------------------------------ */
 
-static struct argument *values_begin(
-	struct values *v, const char *name, Dwarf_Die *typed, uint8_t depth)
-{
-	struct argument *argument = argument_builder_add(&v->builder, depth);
-	struct buffer type;
-
-	if (!argument)
-		return NULL;
-	argument->name = argument_builder_name(&v->builder, name, strlen(name));
-	buffer_init(&type, TYPE_NAMES_LIMIT);
-	type_name(typed, &type);
-	if (type.size)
-		argument->type =
-			argument_builder_name(&v->builder, (const char *)type.bytes, type.size);
-	buffer_deinit(&type);
-	return argument;
-}
-
 static void values_add_simple(
 	struct values *v, const struct part *part, struct type *type, struct argument *argument)
 {
+	static const struct text_layout go_string = { .length_off = WORD };
+
 	switch (type->shape) {
 	case TYPE_SIGNED:
 	case TYPE_UNSIGNED:
 	case TYPE_FLOAT:
 	case TYPE_BOOL:
+	case TYPE_ENUM:
+	case TYPE_CHARACTER:
 		values_add_number(v, part, type, argument);
 		break;
 	case TYPE_GO_STRING:
-		values_add_go_string(v, part, argument);
+		values_add_string(v, part, &go_string, argument);
 		break;
 	case TYPE_GO_SLICE:
 		argument->kind = ARGUMENT_SLICE;
@@ -263,6 +401,8 @@ static void values_add_simple(
 	default:
 		if (type_is_text(type))
 			values_add_text_array(v, part, type, argument);
+		else
+			values_add_array(v, part, type, argument);
 	}
 }
 
@@ -285,7 +425,11 @@ static void values_add_part(struct values *v, const char *name, Dwarf_Die *typed
 		values_add_simple(v, part, type, argument);
 		return;
 	}
-	argument->kind = part->depth < ARGUMENT_MAX_DEPTH ? ARGUMENT_STRUCT : ARGUMENT_UNKNOWN;
+	if (values_add_text(v, part, type, argument))
+		return;
+	if (part->depth >= ARGUMENT_MAX_DEPTH || (type->size && !values_has_members(type)))
+		return;
+	argument->kind = ARGUMENT_STRUCT;
 	values_add_members(v, type, part);
 }
 

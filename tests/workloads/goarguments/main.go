@@ -136,9 +136,9 @@ func results(n int) (a, b, c, d, e, f, g, h, i, j, k int, s string) {
 
 //go:noinline
 func nested(l line, arr [2]int16, one [1]string, s small) (point, [2]int16) {
-	call("nested", "l={from={x=%d, y=%d}, to={x=%d, y=%d}, label=%q}, arr=?, one=?, s={a=%d, b=%d, c=%t}",
-		l.from.x, l.from.y, l.to.x, l.to.y, l.label, s.a, s.b, s.c)
-	left("nested", "{x=%d, y=%d}, ?", l.to.x, l.to.y)
+	call("nested", "l={from={x=%d, y=%d}, to={x=%d, y=%d}, label=%q}, arr=[%d, %d], one=?, s={a=%d, b=%d, c=%t}",
+		l.from.x, l.from.y, l.to.x, l.to.y, l.label, arr[0], arr[1], s.a, s.b, s.c)
+	left("nested", "{x=%d, y=%d}, [%d, %d]", l.to.x, l.to.y, arr[0], arr[1])
 	return l.to, arr
 }
 
