@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Calls that end in other ways than by a return. Usage: ends loop MS [COUNT] | threads COUNT DEPTH | dies N |
-// exec ARGUMENT...
+// Calls that end in other ways than by a return. Usage: ends loop MS [COUNT] | threads COUNT DEPTH
+// | dies N | exec ARGUMENT...
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -75,11 +75,12 @@ int main(int argc, char **argv)
 	puts("ready");
 	fflush(stdout);
 	if (!strcmp(argv[1], "loop"))
-		e_loop(atoi(argv[2]), argc > 3 ? atoi(argv[3]) : -1);
+		e_loop((int)strtol(argv[2], NULL, 10),
+			argc > 3 ? (int)strtol(argv[3], NULL, 10) : -1);
 	else if (!strcmp(argv[1], "threads"))
-		threads(atoi(argv[2]), atoi(argv[3]));
+		threads((int)strtol(argv[2], NULL, 10), (int)strtol(argv[3], NULL, 10));
 	else if (!strcmp(argv[1], "dies"))
-		e_dies(atoi(argv[2]));
+		e_dies((int)strtol(argv[2], NULL, 10));
 	else
 		return exec_it(argv + 1);
 	return 0;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Many short trees of calls. Usage: flood ROUNDS FILE. At the end the number of its trees is in FILE.
+// Many short trees of calls. Usage: flood ROUNDS FILE. At the end the number of its trees is in
+// FILE.
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -22,7 +23,7 @@ TRACED void f_root(int n)
 
 int main(int argc, char **argv)
 {
-	int rounds = argc > 2 ? atoi(argv[1]) : 0;
+	int rounds = argc > 2 ? (int)strtol(argv[1], NULL, 10) : 0;
 	FILE *file;
 
 	for (int i = 0; i < rounds; i++)
