@@ -145,8 +145,18 @@ void sampler_latency_forget(struct sampler *sampler, const struct module *module
 		latency_probes_forget(sampler->latency_probes, module);
 }
 
+/* Who calls a function may never be sampled. */
+static void latency_search_processes(struct sampler *sampler)
+{
+	bool of_any = sampler->probed_files && !sampler->measured_pids.is_filter;
+
+	if (of_any || latency_probes_exist(sampler->latency_probes))
+		processes_search(sampler->processes, clock_monotonic_ns());
+}
+
 void sampler_latency_upkeep(struct sampler *sampler)
 {
+	latency_search_processes(sampler);
 	if (sampler->latency)
 		latency_tick(sampler->latency, clock_monotonic_ns());
 	sampler_trace_upkeep(sampler);

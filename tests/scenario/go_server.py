@@ -60,8 +60,8 @@ def uprobe_links():
 
 
 class GoServer(Workload):
-    def __init__(self):
-        super().__init__([program, "serve"])
+    def __init__(self, path=program):
+        super().__init__([path, "serve"])
         self.address = self.facts["address"][0]
 
     def stats(self):

@@ -271,6 +271,51 @@ static void a_child_of_a_doubtful_parent_is_what_its_exec_id_says(void **state)
 }
 
 /* Without descriptors /proc cannot be read: the process is not gone, and is read later. */
+/* ---- the search after a loss ---- */
+
+static void a_process_that_no_record_told_of_is_found_in_proc(void **state)
+{
+	struct fixture *f = *state;
+
+	show(f, CHILD, &f->program, as_usual);
+	processes_search(f->ps, later);
+	processes_search(f->ps, later);
+	assert_null(live(f, CHILD));
+	processes_lost(f->ps, 2000, 2500);
+	/* Records of it may be on the way. */
+	processes_search(f->ps, later);
+	assert_null(live(f, CHILD));
+	processes_search(f->ps, later);
+	assert_string_equal(live(f, CHILD)->executable->path, f->program.path);
+	assert_true(f->mapped > 0);
+}
+
+static void a_process_that_executes_during_the_search_is_what_its_record_says(void **state)
+{
+	struct fixture *f = *state;
+
+	show(f, CHILD, &f->program, as_usual);
+	processes_lost(f->ps, 2000, 2500);
+	processes_search(f->ps, later);
+	exec(f, 3000, CHILD, &f->other);
+	processes_search(f->ps, later);
+	assert_string_equal(live(f, CHILD)->executable->path, f->other.path);
+}
+
+static void an_exec_of_which_the_record_was_lost_is_found_without_a_sample(void **state)
+{
+	struct fixture *f = *state;
+
+	begin(f, 7);
+	processes_lost(f->ps, 2000, 2500);
+	show(f, PARENT, &f->other, as_usual);
+	processes_search(f->ps, 0);
+	/* Samples from before the reading are still of the old one. */
+	assert_string_equal(live(f, PARENT)->executable->path, f->program.path);
+	processes_search(f->ps, later);
+	assert_string_equal(live(f, PARENT)->executable->path, f->other.path);
+}
+
 static void a_process_that_cannot_be_read_for_want_of_descriptors_is_not_gone(void **state)
 {
 	struct fixture *f = *state;
@@ -296,6 +341,9 @@ static void a_process_that_cannot_be_read_for_want_of_descriptors_is_not_gone(vo
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		CASE(a_process_that_no_record_told_of_is_found_in_proc),
+		CASE(a_process_that_executes_during_the_search_is_what_its_record_says),
+		CASE(an_exec_of_which_the_record_was_lost_is_found_without_a_sample),
 		CASE(an_exec_adds_one_and_a_fork_hands_on),
 		CASE(an_exec_that_no_record_told_of_is_seen_by_its_id),
 		CASE(a_sample_that_comes_late_is_of_the_program_before),

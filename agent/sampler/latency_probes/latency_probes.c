@@ -219,6 +219,11 @@ int latency_probes_set(struct latency_probes *lp, const struct latency_probe *pr
 
 /* ---- processes and files -------------------------------------------------------------------- */
 
+bool latency_probes_exist(const struct latency_probes *lp)
+{
+	return lp && lp->count;
+}
+
 void latency_probes_process(struct latency_probes *lp, struct process *p)
 {
 	if (lp->latency)

@@ -59,6 +59,8 @@ void latency_probes_destroy(struct latency_probes *lp);
 int latency_probes_set(struct latency_probes *lp, const struct latency_probe *probes, size_t count,
 	struct latency_probes_problem *ret_problem);
 
+/* NULL is allowed. */
+bool latency_probes_exist(const struct latency_probes *lp);
 /* P is new, or what selects it may have changed. */
 void latency_probes_process(struct latency_probes *lp, struct process *p);
 void latency_probes_mapped(

@@ -51,6 +51,7 @@ int processes_create(const struct processes_options *options, struct processes *
 	/* Ended generations are in the maps too, at most as many again. */
 	map_init(&ps->by_pid, 2 * options->limit + RECENTLY_ENDED);
 	map_init(&ps->by_number, 2 * options->limit + RECENTLY_ENDED);
+	map_init(&ps->search.unknown, options->limit);
 	err = file_ids_create(MAX_KNOWN_FILES, options->build_ids, &ps->files);
 	if (!err)
 		err = make_fixed_modules(ps);
@@ -93,6 +94,7 @@ void processes_destroy(struct processes *ps)
 		process_free(ps, (struct process *)(uintptr_t)pointer);
 	map_deinit(&ps->by_number);
 	map_deinit(&ps->by_pid);
+	map_deinit(&ps->search.unknown);
 	file_ids_destroy(ps->files);
 	free(ps);
 }

@@ -131,6 +131,11 @@ void processes_exit(struct processes *ps, uint64_t time_ns, uint32_t pid, uint32
  * again when next used.
  */
 void processes_lost(struct processes *ps, uint64_t time_ns, uint64_t until_ns);
+/*
+ * For who must know of processes that have no samples: after a loss, looks in /proc for those whose
+ * records were lost. Call it once a second; each call reads some, until all are known.
+ */
+void processes_search(struct processes *ps, uint64_t now_ns);
 
 /*
  * Finds the identity of a file that could not be read when it was mapped, if it was read elsewhere

@@ -228,6 +228,7 @@ void processes_lost(struct processes *ps, uint64_t time_ns, uint64_t until_ns)
 
 	if (time_ns > ps->time_ns)
 		ps->time_ns = time_ns;
+	table_search_begin(ps);
 	while (map_next(&ps->by_pid, &i, &pid, &pointer)) {
 		struct process *p = (struct process *)(uintptr_t)pointer;
 

@@ -347,8 +347,7 @@ static uint32_t entry_pid(const struct dirent *entry)
 	return is_number && pid <= INT32_MAX ? (uint32_t)pid : 0;
 }
 
-/* Runs before the first record, so what is read applies at once. */
-static int scan_one(struct processes *ps, uint32_t pid)
+int table_scan(struct processes *ps, uint32_t pid)
 {
 	struct shown *shown;
 	int err = table_read(ps, pid, &shown);
@@ -356,7 +355,7 @@ static int scan_one(struct processes *ps, uint32_t pid)
 	return err ? err : bring_to(ps, pid, shown, NULL);
 }
 
-static int scan_all(struct processes *ps)
+int table_each_pid(struct processes *ps, table_pid_fn *fn, void *context)
 {
 	autoclosedir DIR *dir = NULL;
 	int fd = host_openat(ps->options.proc_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -373,19 +372,26 @@ static int scan_all(struct processes *ps)
 	while (!(err = io_next_entry(dir, &entry)) && entry) {
 		uint32_t pid = entry_pid(entry);
 
-		if (pid && scan_one(ps, pid) == -E2BIG)
-			return -E2BIG;
+		err = pid ? fn(ps, pid, context) : 0;
+		if (err)
+			break;
 	}
 	return err;
+}
+
+static int scan_listed(struct processes *ps, uint32_t pid, void *context)
+{
+	(void)context;
+	return table_scan(ps, pid) == -E2BIG ? -E2BIG : 0;
 }
 
 int processes_scan(struct processes *ps, const uint32_t *pids, size_t pid_count)
 {
 	file_ids_renew(ps->files);
 	if (pid_count == 0)
-		return scan_all(ps);
+		return table_each_pid(ps, scan_listed, NULL);
 	for (size_t i = 0; i < pid_count; i++) {
-		if (scan_one(ps, pids[i]) == -E2BIG)
+		if (table_scan(ps, pids[i]) == -E2BIG)
 			return -E2BIG;
 	}
 	return 0;

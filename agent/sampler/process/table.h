@@ -13,6 +13,14 @@
 /* Ended generations without samples that are kept for samples that still arrive. */
 enum { RECENTLY_ENDED = 16 };
 
+/* The search for processes whose records were lost (processes_search.c). */
+struct process_search {
+	unsigned int rounds; /* through all of /proc that are left; 0 = nothing to do */
+	uint32_t after; /* pid that was looked at last in this round */
+	bool found; /* something in this round that the next one looks at again */
+	struct map unknown; /* pid → start_ticks, of this round and the one before */
+};
+
 struct processes {
 	struct processes_options options;
 	struct file_ids *files;
@@ -27,6 +35,7 @@ struct processes {
 	struct process *recent[RECENTLY_ENDED]; /* a ring of those without samples; NULL = free */
 	unsigned int recent_at;
 	uint64_t module_mark; /* of the last sweep over the modules */
+	struct process_search search;
 	uint64_t module_shortages; /* modules not created for lack of memory */
 };
 
@@ -83,6 +92,16 @@ int table_add_mapping(
 /* Reads PID from /proc. Returns -ESRCH if it does not exist. */
 int table_read(struct processes *ps, uint32_t pid, struct shown **ret_shown);
 void table_shown_free(struct shown *shown);
+/*
+ * Reads PID, and applies it at once: before the first record, or where no record or sample of it is
+ * on the way. Returns -E2BIG over the limit.
+ */
+int table_scan(struct processes *ps, uint32_t pid);
+/* Calls FN for each process in /proc; returns what it does if that is not 0, or an error. */
+typedef int table_pid_fn(struct processes *ps, uint32_t pid, void *context);
+int table_each_pid(struct processes *ps, table_pid_fn *fn, void *context);
+/* Records were lost: processes_search() has to do. */
+void table_search_begin(struct processes *ps);
 /* Whether STAT is of P, judged by the time at which the process began. */
 bool table_is_same_process(const struct process *p, const struct proc_stat *stat);
 /*
