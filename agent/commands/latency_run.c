@@ -324,7 +324,8 @@ static int wait_for_indexes(struct latency_run *r)
 	int err;
 
 	do {
-		unopened = sampler_latency_open_again(r->sampler);
+		unopened = sampler_latency_read_again(r->sampler);
+		unopened += sampler_latency_open_again(r->sampler);
 		err = unopened ? add_files(r) : 0;
 		if (!err)
 			err = sampler_finish_builds(r->sampler, INDEX_WAIT_NS);

@@ -36,6 +36,11 @@ int sampler_latency_add_path(struct sampler *sampler, const char *path, bool pro
  */
 size_t sampler_latency_open_again(struct sampler *sampler);
 /*
+ * Reads those of the measured processes again that could not be read because the machine is busy.
+ * Only before the start. Returns how many that still are.
+ */
+size_t sampler_latency_read_again(struct sampler *sampler);
+/*
  * What pattern number PATTERN, which names no function, may have meant: *RET_NAME, a name of a
  * function that differs little, and *RET_LIBRARY, the path of a file that has such a function, but
  * that patterns without BIN do not apply to. NULL = none; free() them.
