@@ -120,10 +120,11 @@ static const struct command commands[] = {
 		.settings = IN_TRACE,
 		.takes_arguments = true,
 		.summary = "show calls of functions as trees, with their times",
-		.synopsis = "(-p PID | -x FILE) -u [BIN:]PATTERN... [OPTION]... [-- CMD ARG...]",
-		.usage = "usage: fathom trace -p PID -u PATTERN… [OPTION]…\n"
-			 "       fathom trace -x FILE -u PATTERN… [OPTION]…\n"
-			 "       fathom trace -u PATTERN… [OPTION]… -- CMD [ARG…]\n"
+		.synopsis = "(-p PID | -x FILE) [-u [BIN:]PATTERN]... [-k PATTERN]... [OPTION]... "
+			    "[-- CMD ARG...]",
+		.usage = "usage: fathom trace -p PID (-u PATTERN | -k PATTERN)… [OPTION]…\n"
+			 "       fathom trace -x FILE (-u PATTERN | -k PATTERN)… [OPTION]…\n"
+			 "       fathom trace (-u PATTERN | -k PATTERN)… [OPTION]… -- CMD [ARG…]\n"
 			 "\n"
 			 "Prints the calls of functions as trees: for each goroutine (elsewhere "
 			 "thread), when a\n"
@@ -132,10 +133,13 @@ static const struct command commands[] = {
 			 "printed when its outermost call has returned.\n"
 			 "A PATTERN is a glob on the whole name of a function (demangled or not): "
 			 "'main.*',\n"
-			 "'net/http.(*conn).serve', 'Foo::bar', 'libc:malloc'.\n"
+			 "'net/http.(*conn).serve', 'Foo::bar', 'libc:malloc'. Those of -k name "
+			 "functions of\n"
+			 "the kernel, whose calls are trees of their own: -k 'vfs_*'.\n"
 			 "\n",
 		.description =
-			"Prints the calls of the functions that -u names as trees, one for each "
+			"Prints the calls of the functions that -u and -k name as trees, one for "
+			"each "
 			"call that no other one of them has called: the time of the entry, the "
 			"duration, the function, indented by the depth of the call, and where it "
 			"was called. A tree is printed when its outermost call has returned; what "
@@ -145,9 +149,14 @@ static const struct command commands[] = {
 			"run a file (-x), or of CMD from its first call on, whose exit status is "
 			"handed on. --drilldown shows only what happens in calls of one function; "
 			"--max-depth and --min-duration leave out what is deeper or shorter.\n"
+			"Calls of kernel functions (-k) are shown as ftrace's function_graph "
+			"tracer "
+			"shows them, for the same processes: in trees of each thread, beside those "
+			"of the program's own functions, with interrupts below what they "
+			"interrupted.\n"
 			"Each call costs the traced program two traps into the kernel, about 12 us "
-			"each on a virtual machine. If there are too many calls, whole trees are "
-			"left out, and counted.",
+			"each on a virtual machine; one of a kernel function costs far less. If "
+			"there are too many calls, whole trees are left out, and counted.",
 	},
 	{
 		.name = "symbolize",

@@ -87,3 +87,17 @@ int function_options_patterns(const struct config *config, enum setting id, cons
 		err = function_options_add(command, option, line, patterns);
 	return err;
 }
+
+int function_options_kernel(
+	const struct config *config, const char *command, struct function_patterns *patterns)
+{
+	int err =
+		function_options_patterns(config, SETTING_kernel_function, command, "-k", patterns);
+
+	for (size_t i = 0; !err && i < patterns->count; i++)
+		if (patterns->items[i].binary)
+			err = function_options_refuse(command, "-k", patterns->items[i].text,
+				"has a file before the colon, but -k names functions of the "
+				"kernel");
+	return err;
+}

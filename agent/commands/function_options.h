@@ -10,6 +10,9 @@
  */
 int function_options_patterns(const struct config *config, enum setting id, const char *command,
 	const char *option, struct function_patterns *patterns);
+/* As above, those of -k, which name functions of the kernel. */
+int function_options_kernel(
+	const struct config *config, const char *command, struct function_patterns *patterns);
 /* Adds TEXT likewise. */
 int function_options_add(const char *command, const char *option, const char *text,
 	struct function_patterns *patterns);

@@ -45,6 +45,8 @@ struct latency_plan {
 	struct sampler_options sampler; /* all that settings say; collect is that of `sampling` */
 	struct function_patterns wanted, unwanted;
 	struct function_patterns kernel_wanted; /* none has a BIN */
+	/* The last ones of `wanted` and `kernel_wanted`: nothing is said if they match nothing. */
+	size_t optional, kernel_optional;
 	bool exclude_vendor;
 	bool dry_run;
 	bool json;

@@ -57,7 +57,7 @@ void latency_say_hints(struct sampler *sampler, const struct latency_plan *plan,
 	const struct probed_files *files = sampler_probed_files(sampler);
 	bool any = false, anywhere = false;
 
-	for (size_t i = 0; i < plan->wanted.count; i++) {
+	for (size_t i = 0; i < plan->wanted.count - plan->optional; i++) {
 		bool unmatched = !probed_files_matches(files, i);
 
 		any |= unmatched;
@@ -67,7 +67,7 @@ void latency_say_hints(struct sampler *sampler, const struct latency_plan *plan,
 		sampler_latency_want_libraries(sampler);
 		(void)sampler_finish_builds(sampler, LIBRARIES_WAIT_NS);
 	}
-	for (size_t i = 0; i < plan->wanted.count && any; i++)
+	for (size_t i = 0; i < plan->wanted.count - plan->optional && any; i++)
 		if (!probed_files_matches(files, i))
 			say_hint(sampler, plan, i);
 }

@@ -31,12 +31,6 @@ static int latency_options_check_patterns(const struct latency_plan *plan)
 	if (plan->profile && plan->kernel_wanted.count)
 		return latency_options_refuse(
 			"-o has the callers of user functions: it cannot be combined with -k");
-	for (size_t i = 0; i < plan->kernel_wanted.count; i++)
-		if (plan->kernel_wanted.items[i].binary)
-			return function_options_refuse("latency", "-k",
-				plan->kernel_wanted.items[i].text,
-				"has a file before the colon, but -k names functions of the "
-				"kernel");
 	for (size_t i = 0; i < plan->wanted.count && !targeted; i++) {
 		const struct function_pattern *pattern = &plan->wanted.items[i];
 
@@ -113,8 +107,7 @@ static int latency_options_read(const struct config *config, struct latency_plan
 		err = function_options_patterns(
 			config, SETTING_function, "latency", "-u", &plan->wanted);
 	if (!err)
-		err = function_options_patterns(
-			config, SETTING_kernel_function, "latency", "-k", &plan->kernel_wanted);
+		err = function_options_kernel(config, "latency", &plan->kernel_wanted);
 	if (!err)
 		err = function_options_patterns(
 			config, SETTING_unwanted_function, "latency", "--exclude", &plan->unwanted);

@@ -82,7 +82,7 @@ static bool say_patterns(const struct probed_files *files, const struct latency_
 {
 	bool may_come = false;
 
-	for (size_t i = 0; i < plan->wanted.count; i++) {
+	for (size_t i = 0; i < plan->wanted.count - plan->optional; i++) {
 		const struct function_pattern *pattern = &plan->wanted.items[i];
 		bool seen = was_seen(files, pattern);
 
@@ -148,10 +148,10 @@ int latency_say_kernel(const struct kernel_functions *kernel, const struct laten
 			problem);
 	if (problem && plan->wanted.count && !plan->dry_run)
 		fprintf(stderr,
-			"fathom %s: nothing is measured; leave out -k to measure the functions of "
-			"-u\n",
-			plan->name);
-	for (size_t i = 0; kernel && i < plan->kernel_wanted.count; i++)
+			"fathom %s: nothing is %s; leave out -k to %s the functions of -u\n",
+			plan->name, plan->calls ? "traced" : "measured",
+			plan->calls ? "trace" : "measure");
+	for (size_t i = 0; kernel && i < plan->kernel_wanted.count - plan->kernel_optional; i++)
 		if (kernel_functions_were_chosen(kernel) && !kernel_functions_matches(kernel, i))
 			fprintf(stderr, "fathom %s: -k '%s': the kernel has no such function\n",
 				plan->name, plan->kernel_wanted.items[i].text);

@@ -10,8 +10,12 @@
 /* trace_options.c: the settings, checked. Strings are borrowed from the settings. */
 struct trace_plan {
 	struct latency_plan probing; /* which functions of which processes */
-	size_t named; /* so many of probing.wanted are of -u, the others of --drilldown */
+	/* So many of probing.wanted are of -u, of kernel_wanted of -k, the others of --drilldown.
+	 */
+	size_t named, kernel_named;
 	struct function_patterns drilldown; /* none = every function can be a root */
+	struct function_patterns kernel_drilldown; /* likewise, of the kernel's */
+	struct function_patterns program; /* one whose BIN is that of -x; none = there is no -x */
 	struct trace_rules rules; /* of arguments */
 	uint32_t max_depth; /* 0 = no limit */
 	uint64_t min_duration_ns;

@@ -72,20 +72,73 @@ static int trace_options_bind_all(const struct config *config, struct trace_plan
 		return 0;
 	if (!*binary || strchr(binary, ':'))
 		return trace_options_refuse("-x needs the path or the name of a file, without ':'");
-	err = trace_options_bind(binary, "-u", &plan->probing.wanted);
+	err = function_options_add("trace", "-x", "*", &plan->program);
+	if (!err)
+		err = trace_options_bind(binary, "-x", &plan->program);
+	if (!err)
+		err = trace_options_bind(binary, "-u", &plan->probing.wanted);
 	return err ? err : trace_options_bind(binary, "--drilldown", &plan->drilldown);
 }
 
-/* Functions of --drilldown are probed even if -u does not name them. */
-static int trace_options_add_drilldown(struct trace_plan *plan)
+static int trace_options_add(const struct function_patterns *from, struct function_patterns *to)
 {
 	int err = 0;
 
-	plan->named = plan->probing.wanted.count;
-	for (size_t i = 0; i < plan->drilldown.count && !err; i++)
-		err = function_options_add("trace", "--drilldown", plan->drilldown.items[i].text,
-			&plan->probing.wanted);
+	for (size_t i = 0; i < from->count && !err; i++)
+		err = function_options_add("trace", "--drilldown", from->items[i].text, to);
 	return err;
+}
+
+/* Functions of --drilldown are probed even if -u or -k does not name them. */
+static int trace_options_add_drilldown(struct trace_plan *plan)
+{
+	struct latency_plan *probing = &plan->probing;
+	bool user = probing->wanted.count > 0, kernel = probing->kernel_wanted.count > 0;
+	int err = 0;
+
+	plan->named = probing->wanted.count;
+	plan->kernel_named = probing->kernel_wanted.count;
+	if (user)
+		err = trace_options_add(&plan->drilldown, &probing->wanted);
+	if (!err && kernel)
+		err = trace_options_add(&plan->kernel_drilldown, &probing->kernel_wanted);
+	/* It is enough if a function of that name is in one of them. */
+	if (user && kernel) {
+		probing->optional = plan->drilldown.count;
+		probing->kernel_optional = plan->kernel_drilldown.count;
+	}
+	return err;
+}
+
+/* A function of --drilldown without BIN may be the kernel's. */
+static int trace_options_kernel(const struct config *config, struct trace_plan *plan)
+{
+	int err = function_options_kernel(config, "trace", &plan->probing.kernel_wanted);
+
+	for (size_t i = 0; i < plan->drilldown.count && !err; i++)
+		if (!plan->drilldown.items[i].binary)
+			err = function_options_add("trace", "--drilldown",
+				plan->drilldown.items[i].text, &plan->kernel_drilldown);
+	return err;
+}
+
+static int trace_options_check_functions(const struct config *config, const struct trace_plan *plan)
+{
+	bool user = plan->probing.wanted.count > 0, kernel = plan->probing.kernel_wanted.count > 0;
+
+	if (!user && !kernel)
+		return trace_options_refuse("-u or -k must name the functions to trace, for "
+					    "example -u 'main.*' or -k 'vfs_*'");
+	if (!user && trace_rules_any(&plan->rules))
+		return trace_options_refuse(
+			"-a and --args show arguments of the functions of -u, not of -k");
+	if (kernel && config_given(config, SETTING_goid))
+		return trace_options_refuse(
+			"--goid and -k exclude each other: calls of kernel functions are threads'");
+	if (!user && plan->drilldown.count && !plan->kernel_drilldown.count)
+		return trace_options_refuse("--drilldown names a function of a file, but only "
+					    "those of the kernel are traced (-k)");
+	return 0;
 }
 
 static int trace_options_patterns(const struct config *config, struct trace_plan *plan)
@@ -100,10 +153,11 @@ static int trace_options_patterns(const struct config *config, struct trace_plan
 		err = function_options_patterns(
 			config, SETTING_drilldown, "trace", "--drilldown", &plan->drilldown);
 	if (!err)
+		err = trace_options_kernel(config, plan);
+	if (!err)
 		err = trace_options_bind_all(config, plan);
-	if (!err && !plan->probing.wanted.count)
-		err = trace_options_refuse(
-			"-u must name the functions to trace, for example -u 'main.*'");
+	if (!err)
+		err = trace_options_check_functions(config, plan);
 	return err ? err : trace_options_add_drilldown(plan);
 }
 
@@ -136,6 +190,9 @@ static int trace_options_check_targets(const struct trace_plan *plan)
 
 	if (probing->command || probing->sampling.targeted)
 		return 0;
+	if (probing->kernel_wanted.count && !plan->program.count)
+		return trace_options_refuse(
+			"-k needs processes whose calls are traced: -p PID, -x FILE, or -- CMD");
 	for (size_t i = 0; i < probing->wanted.count; i++)
 		if (!probing->wanted.items[i].binary)
 			return function_options_refuse("trace",
@@ -221,5 +278,7 @@ void trace_plan_deinit(struct trace_plan *plan)
 {
 	trace_rules_deinit(&plan->rules);
 	function_patterns_deinit(&plan->drilldown);
+	function_patterns_deinit(&plan->kernel_drilldown);
+	function_patterns_deinit(&plan->program);
 	latency_plan_deinit(&plan->probing);
 }

@@ -50,6 +50,7 @@ struct trace_run {
 	struct trace_output out;
 	struct intern texts; /* of places, and names of processes */
 	struct map processes; /* pid → number in `texts` */
+	struct map kernel; /* number of a function → struct kernel_function */
 	bool color;
 	bool any; /* trees were printed */
 	int timer; /* −1 = none */
@@ -68,9 +69,12 @@ static int trace_run_fail(const char *what, int err)
 static const char *trace_run_function(void *context, uint32_t number)
 {
 	const struct trace_run *r = context;
+	const struct kernel_function *kernel = map_get_pointer(&r->kernel, number);
 	const struct probed_function *function =
 		probed_functions_of_probe(sampler_probed_files(r->sampler), number);
 
+	if (kernel)
+		return kernel->name;
 	return function ? function->name : "??";
 }
 
@@ -101,14 +105,20 @@ static const char *trace_run_process(void *context, uint32_t pid)
 static uint32_t trace_run_place(struct trace_run *r, const struct abi_trace_event *event)
 {
 	const struct sampler_place place =
-		sampler_trace_place(r->sampler, event->tgid, event->caller);
+		event->flags & ABI_TRACE_KERNEL
+			? sampler_trace_kernel_place(r->sampler, event->caller)
+			: sampler_trace_place(r->sampler, event->tgid, event->caller);
 	const char *slash = place.module ? strrchr(place.module, '/') : NULL;
 	char text[PLACE_BYTES];
 	uint32_t number;
 
 	if (place.kind == SAMPLER_PLACE_UNKNOWN)
 		return 0;
-	if (place.kind == SAMPLER_PLACE_LINE)
+	if (place.kind == SAMPLER_PLACE_KERNEL)
+		snprintf(text, sizeof(text), "%s+0x%llx%s%s%s", place.symbol,
+			(unsigned long long)place.address, *place.module ? " [" : "", place.module,
+			*place.module ? "]" : "");
+	else if (place.kind == SAMPLER_PLACE_LINE)
 		snprintf(text, sizeof(text), "%s:%u", place.file, place.line);
 	else
 		snprintf(text, sizeof(text), "%s+0x%llx", slash ? slash + 1 : place.module,
@@ -230,9 +240,14 @@ static void trace_run_options(
 		.chosen = trace_rules_any(&plan->rules) && !plan->probing.dry_run
 				  ? trace_run_on_chosen
 				  : NULL,
+		.program = plan->program.count && plan->probing.kernel_wanted.count
+				   ? &plan->program.items[0]
+				   : NULL,
 		.context = r,
 	};
 	latency->roots = &plan->drilldown;
+	latency->kernel_roots = &plan->kernel_drilldown;
+	latency->probe.kernel_by_sets = r->events.program != NULL;
 	/* Nothing is added up. */
 	latency->probe.max_calls_per_second = 0;
 	latency->probe.max_open_calls = 1;
@@ -262,6 +277,19 @@ static void trace_run_on_tick(void *context)
 	trace_trees_tick(&r->trees, clock_monotonic_ns());
 }
 
+static int trace_run_list_kernel(struct trace_run *r, const struct kernel_functions *kernel)
+{
+	int err = 0;
+
+	for (size_t i = 0; kernel && i < kernel_functions_count(kernel) && !err; i++) {
+		const struct kernel_function *f = kernel_functions_at(kernel, i);
+
+		if (f->numbered)
+			err = map_set_pointer(&r->kernel, f->number, (void *)f);
+	}
+	return err;
+}
+
 static int trace_run_begin(void *context, struct sampler *sampler, struct loop *loop)
 {
 	struct trace_run *r = context;
@@ -271,29 +299,65 @@ static int trace_run_begin(void *context, struct sampler *sampler, struct loop *
 	r->loop = loop;
 	trace_output_init(&r->out, loop, r->plan->events ? r->events_fd : STDOUT_FILENO,
 		trace_run_on_failed_output, r);
-	err = loop_timer(loop, TICK_NS, TICK_NS, trace_run_on_tick, r, &r->timer);
+	err = trace_run_list_kernel(r, sampler_kernel_functions(sampler));
+	if (!err)
+		err = loop_timer(loop, TICK_NS, TICK_NS, trace_run_on_tick, r, &r->timer);
 	if (err)
 		return trace_run_fail("cannot start", err);
 	return r->plan->events ? trace_run_frame(r, trace_events_begin) : 0;
 }
 
+/* Whether a function of --drilldown is traced. */
+static bool trace_run_has_roots(const struct trace_run *r)
+{
+	const struct function_patterns *wanted = &r->plan->probing.wanted;
+	const struct probed_files *files = sampler_probed_files(r->sampler);
+
+	for (size_t i = r->plan->named; i < wanted->count; i++)
+		if (probed_files_matches(files, i))
+			return true;
+	return false;
+}
+
+static bool trace_run_has_kernel_roots(const struct trace_run *r)
+{
+	const struct kernel_functions *kernel = sampler_kernel_functions(r->sampler);
+	size_t count = r->plan->probing.kernel_wanted.count;
+
+	for (size_t i = r->plan->kernel_named; kernel && i < count; i++)
+		if (kernel_functions_matches(kernel, i))
+			return true;
+	return false;
+}
+
 /* Without the functions of --drilldown no tree would begin. */
+static int trace_run_check_drilldown(const struct trace_run *r)
+{
+	bool user = trace_run_has_roots(r), kernel = trace_run_has_kernel_roots(r);
+	bool both = r->plan->named && r->plan->kernel_named;
+
+	if (!user && !kernel) {
+		fprintf(stderr, "fathom trace: nothing can be traced below --drilldown\n");
+		return -ENOENT;
+	}
+	if (both && !(user && kernel))
+		fprintf(stderr,
+			"fathom trace: --drilldown names no function of %s: their calls are not "
+			"shown\n",
+			user ? "-k" : "-u");
+	return 0;
+}
+
 static int trace_run_probed(void *context)
 {
 	const struct trace_run *r = context;
-	const struct function_patterns *wanted = &r->plan->probing.wanted;
 	const struct probed_files *files = sampler_probed_files(r->sampler);
-	size_t missing = 0;
 
-	for (size_t i = r->plan->named; i < wanted->count; i++)
-		missing += !probed_files_matches(files, i);
-	/* Its library may not be mapped yet. */
-	if (!probed_files_waiting(files))
-		trace_arguments_say_unused(&r->arguments, "is traced so far");
-	if (!missing || missing < r->plan->drilldown.count || probed_files_waiting(files))
+	if (probed_files_waiting(files))
 		return 0;
-	fprintf(stderr, "fathom trace: nothing can be traced below --drilldown\n");
-	return -ENOENT;
+	/* Its library may not be mapped yet. */
+	trace_arguments_say_unused(&r->arguments, "is traced so far");
+	return r->plan->drilldown.count ? trace_run_check_drilldown(r) : 0;
 }
 
 static void trace_run_count(struct trace_run *r, uint64_t duration_ns)
@@ -308,6 +372,7 @@ static void trace_run_count(struct trace_run *r, uint64_t duration_ns)
 	summary->not_followed = counts.not_followed;
 	summary->unmatched = counts.unmatched;
 	summary->fiber_errors = counts.fiber_errors;
+	summary->missed = counts.missed;
 	summary->left_out += r->trees.not_kept;
 }
 
@@ -379,6 +444,7 @@ static int trace_run_init(struct trace_run *r)
 		.real_ns = clock_real_ns() - clock_monotonic_ns(),
 	};
 	map_init(&r->processes, MAX_PROCESSES);
+	map_init(&r->kernel, ABI_LATENCY_FUNCTIONS);
 	trace_trees_init(&r->trees, &(struct trace_trees_options){
 					    .max_calls = MAX_CALLS,
 					    .max_bytes = MAX_TREES_BYTES,
@@ -418,6 +484,7 @@ int trace_run(const struct trace_plan *plan, struct latency_ended *ret_ended)
 	trace_summary_deinit(&r.summary);
 	trace_arguments_deinit(&r.arguments);
 	map_deinit(&r.processes);
+	map_deinit(&r.kernel);
 	intern_deinit(&r.texts);
 	return err;
 }

@@ -85,7 +85,7 @@ struct sampler {
 	struct measured_pids measured_pids;
 	struct sampler_trace_options trace; /* no callbacks: nothing is traced */
 	struct trace_fetches trace_fetches;
-	uint32_t trace_swept; /* trace_sweep() */
+	uint32_t trace_swept, kernel_trace_swept; /* trace_sweep() */
 	struct latency_probes *latency_probes;
 	struct latency *latency_of_probes; /* NULL = there are none */
 	struct kernel_latency *kernel_latency_of_probes; /* NULL = none on kernel functions */
@@ -156,6 +156,9 @@ void sampler_trace_chosen(void *context, const char *path, int fd,
 	const struct probed_function *functions, size_t count);
 void sampler_trace_exit(struct sampler *sampler, uint32_t pid, uint32_t tid);
 void sampler_trace_upkeep(struct sampler *sampler);
+/* P's program became known, or P was forked: it is traced, or no longer. */
+void sampler_trace_program(struct sampler *sampler, const struct process *p);
+void sampler_trace_ended(struct sampler *sampler, const struct process *p);
 
 /* wiring_probes.c: named probes */
 /* The tables, the collector and the module indexes must exist. */

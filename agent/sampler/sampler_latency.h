@@ -20,6 +20,7 @@ struct sampler_latency_options {
 	struct function_patterns wanted, unwanted; /* borrowed */
 	struct function_patterns kernel_wanted; /* likewise; of kernel functions, without BIN */
 	const struct function_patterns *roots; /* probed_files_options.roots */
+	const struct function_patterns *kernel_roots; /* kernel_functions_options.roots */
 	bool exclude_vendor;
 	bool dry_run; /* chooses functions, but attaches no probe */
 	size_t max_functions;

@@ -12,6 +12,7 @@
 #include "bpf/abi/trace.h"
 
 struct sampler;
+struct function_pattern;
 struct probed_function;
 struct argument_plan;
 
@@ -26,6 +27,11 @@ struct sampler_trace_options {
 	 */
 	void (*chosen)(void *context, struct sampler *sampler, const char *path, int fd,
 		const struct probed_function *functions, size_t count);
+	/*
+	 * Kernel functions are traced in processes that run the file that this pattern's BIN names,
+	 * with latency_options.kernel_by_sets; borrowed, NULL = collect's filters choose them.
+	 */
+	const struct function_pattern *program;
 	void *context;
 };
 
@@ -33,13 +39,17 @@ enum sampler_place_kind {
 	SAMPLER_PLACE_UNKNOWN, /* the process, or what it maps there, is not known */
 	SAMPLER_PLACE_MODULE, /* `module` and `address`; the file is not indexed, or not yet */
 	SAMPLER_PLACE_LINE, /* and `file` and `line` */
+	SAMPLER_PLACE_KERNEL, /* `symbol` and `address`; `module` if it is in one, else "" */
 };
 
-/* Where code of a process is. Texts are valid until the next call into the sampler. */
+/* Where code of a process or of the kernel is. Texts are valid until the next call into the
+ * sampler.
+ */
 struct sampler_place {
 	enum sampler_place_kind kind;
-	const char *module; /* path */
-	uint64_t address; /* file offset */
+	const char *module; /* path; of the kernel, name */
+	const char *symbol; /* function of the kernel */
+	uint64_t address; /* file offset; in the kernel, of the return address in the function */
 	const char *file;
 	uint32_t line;
 };
@@ -47,6 +57,8 @@ struct sampler_place {
 /* Finds the call instruction before RETURN_ADDRESS in process PID, to be called from event(). */
 struct sampler_place sampler_trace_place(
 	struct sampler *sampler, uint32_t pid, uint64_t return_address);
+/* Finds the return address KADDR of a call in the kernel. */
+struct sampler_place sampler_trace_kernel_place(struct sampler *sampler, uint64_t kaddr);
 /* As trace_fetches_add(), to be called from chosen(). */
 int sampler_trace_fetch(struct sampler *sampler, uint32_t number, const struct argument_plan *entry,
 	const struct argument_plan *results);

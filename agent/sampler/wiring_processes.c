@@ -15,6 +15,7 @@ static void on_program(void *context, struct process *p)
 	const struct sampler *sampler = context;
 
 	sampler_program_known(context, p);
+	sampler_trace_program(context, p);
 	if (sampler->latency_probes)
 		latency_probes_process(sampler->latency_probes, p);
 }
@@ -26,8 +27,10 @@ static void on_ended(void *context, struct process *p)
 	if (sampler->latency_probes)
 		latency_probes_ended(sampler->latency_probes, p);
 	sampler_process_ended(context, p);
-	if (!p->superseded)
+	if (!p->superseded) {
+		sampler_trace_ended(context, p);
 		sampler_latency_follow(context, p->pid, false);
+	}
 }
 
 static void on_mapped(void *context, struct process *p, const struct mapping *mapping)
@@ -37,8 +40,9 @@ static void on_mapped(void *context, struct process *p, const struct mapping *ma
 
 static void on_forked(void *context, struct process *parent, struct process *child)
 {
-	const struct sampler *sampler = context;
+	struct sampler *sampler = context;
 
+	sampler_trace_program(sampler, child);
 	jit_maps_forked(
 		sampler->jit_maps, parent, child, intake_newest_sample_ns(&sampler->intake));
 	if (sampler->latency_probes)

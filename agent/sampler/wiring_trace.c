@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Wires traced calls to processes and indexes. Nothing is decided here. */
+#include <string.h>
+
+#include "agent/sampler/probes/kernel_trace/kernel_trace.h"
 #include "agent/sampler/sampler_internal.h"
 #include "agent/sampler/sampler_trace.h"
 
@@ -17,8 +20,14 @@ void sampler_trace_exit(struct sampler *sampler, uint32_t pid, uint32_t tid)
 
 void sampler_trace_upkeep(struct sampler *sampler)
 {
-	if (sampler->trace.event && sampler->latency)
-		trace_sweep(sampler->collect, &sampler->trace_swept);
+	const struct trace_sweep_maps user = { trace_probe_name(), "trace_tasks", "trace_levels" };
+	const struct trace_sweep_maps kernel = { kernel_trace_probe_name(), "kernel_tasks",
+		"kernel_levels" };
+
+	if (!sampler->trace.event || !sampler->latency)
+		return;
+	trace_sweep(sampler->collect, &user, &sampler->trace_swept);
+	trace_sweep(sampler->collect, &kernel, &sampler->kernel_trace_swept);
 }
 
 void sampler_trace_chosen(void *context, const char *path, int fd,
@@ -70,7 +79,58 @@ struct sampler_place sampler_trace_place(
 	return place;
 }
 
+struct sampler_place sampler_trace_kernel_place(struct sampler *sampler, uint64_t kaddr)
+{
+	const struct kallsyms *symbols = kernel_symbols_table(sampler->kernel_symbols);
+	struct sampler_place place = { .kind = SAMPLER_PLACE_UNKNOWN };
+	struct ksymbol symbol;
+
+	/* A BPF program or trampoline has called it, whose names are not those of functions. */
+	if (!kaddr || !symbols || !kallsyms_lookup(symbols, kaddr - 1, &symbol) ||
+		!strcmp(symbol.module, "bpf"))
+		return place;
+	return (struct sampler_place){
+		.kind = SAMPLER_PLACE_KERNEL,
+		.module = symbol.module,
+		.symbol = symbol.name,
+		.address = kaddr - symbol.start,
+	};
+}
+
+/* ---- processes that run a file ----------------------------------------------------------------
+ */
+
+enum { TRACED_SET = 1 << 0, TRACED_PROCESS = 1 /* any number */ };
+
+void sampler_trace_program(struct sampler *sampler, const struct process *p)
+{
+	const struct function_pattern *program = sampler->trace.program;
+	int err;
+
+	if (!program || !sampler->latency || p->ended)
+		return;
+	if (!function_pattern_names_file(program, process_program_path(p))) {
+		latency_forget_process(sampler->latency, p->pid);
+		return;
+	}
+	err = latency_set_process(sampler->latency, p->pid, TRACED_SET, TRACED_PROCESS);
+	if (err)
+		log_warn("a process cannot be added to those that are traced", "error=\"%s\"",
+			strerror(-err));
+}
+
+void sampler_trace_ended(struct sampler *sampler, const struct process *p)
+{
+	if (sampler->trace.program && sampler->latency)
+		latency_forget_process(sampler->latency, p->pid);
+}
+
+/* ---- figures -----------------------------------------------------------------------------------
+ */
+
 void sampler_trace_counts(const struct sampler *sampler, struct trace_counts *ret_counts)
 {
 	trace_read_counts(sampler->collect, ret_counts);
+	if (sampler->kernel_functions)
+		ret_counts->missed += kernel_functions_missed(sampler->kernel_functions);
 }

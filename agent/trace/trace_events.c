@@ -97,6 +97,8 @@ static void trace_events_call(const struct trace_tree *tree, const struct trace_
 	json_text(&j, "caller", names->place(names->context, call->place));
 	if (call->end != TRACE_CALL_RETURNED)
 		json_text(&j, "end", ends[call->end]);
+	if (call->interrupt)
+		json_bool(&j, "interrupt", true);
 	if (call->lost_before || call->lost_inside)
 		json_number(&j, "lost events", call->lost_before + call->lost_inside);
 	if (call->left_out)

@@ -62,6 +62,8 @@ static void trace_json_call(struct json *j, const struct trace_tree *tree,
 	else
 		json_null(j, "duration_ns");
 	json_text(j, "end", trace_json_call_end(call));
+	if (call->interrupt)
+		json_bool(j, "interrupt", true);
 	if (call->shown)
 		json_bool(j, "continued", true);
 	if (call->lost_before)
@@ -91,6 +93,8 @@ int trace_json_tree(
 	if (tree->goid)
 		json_number(&j, "goid", tree->goid);
 	json_number(&j, "tid", tree->tid);
+	if (tree->kernel)
+		json_bool(&j, "kernel", true);
 	json_text(&j, "end", trace_json_tree_end(tree));
 	json_bool(&j, "complete", trace_json_is_complete(tree));
 	if (tree->part || tree->end == TRACE_TREE_OPEN)

@@ -89,6 +89,9 @@ bool trace_summary_missing(
 			"calls could not be followed: too many were open" },
 		{ summary->fiber_errors, "goroutine_errors",
 			"entries and returns: the goroutine could not be read" },
+		{ summary->missed, "kernel_calls_missed",
+			"calls of kernel functions were missed, in whatever process: another "
+			"probe's program ran, or the kernel could not follow them" },
 		{ summary->unmatched, "returns_unmatched",
 			"returns of calls that began before the trace" },
 		{ summary->left_out, "calls_left_out", "calls did not fit into memory" },

@@ -26,7 +26,7 @@ struct trace_summary {
 	uint64_t left_out; /* calls that did not fit into memory */
 	uint64_t duration_ns;
 	/* What BPF and the rings lost. */
-	uint64_t events_lost, trees_left_out, not_followed, unmatched, fiber_errors;
+	uint64_t events_lost, trees_left_out, not_followed, unmatched, fiber_errors, missed;
 	uint64_t not_printed; /* trees: nobody read the output */
 };
 

@@ -124,6 +124,8 @@ static void trace_text_call_marks(const struct trace_text *t, const struct trace
 {
 	char left_out[64];
 
+	if (call->interrupt)
+		trace_text_mark(t, "interrupt");
 	if (call->end == TRACE_CALL_OPEN)
 		trace_text_mark(t, trace_text_open_mark(t->tree));
 	else if (call->end == TRACE_CALL_ABANDONED)
@@ -218,8 +220,8 @@ static void trace_text_head(const struct trace_text *t)
 {
 	const struct trace_tree *tree = t->tree;
 
-	buffer_printf(t->out, "# %s %" PRIu64 " of ", tree->goid ? "goroutine" : "thread",
-		tree->goid ? tree->goid : (uint64_t)tree->tid);
+	buffer_printf(t->out, "# %s%s %" PRIu64 " of ", tree->kernel ? "kernel calls of " : "",
+		tree->goid ? "goroutine" : "thread", tree->goid ? tree->goid : (uint64_t)tree->tid);
 	trace_text_foreign(t->out, t->names->process(t->names->context, tree->pid));
 	buffer_printf(t->out, " (pid %" PRIu32 ")", tree->pid);
 	if (tree->part)

@@ -12,6 +12,8 @@ enum {
 	MAX_TREES = 1 << 16, /* open ones */
 	MAX_PAYLOAD_BYTES = 1 << 30, /* of a tree; max_bytes is less */
 	MIN_REPORTED = 64, /* calls in a part that is reported to make room */
+	/* That a thread has ended is announced before it leaves the kernel for the last time. */
+	LAST_TICKS = 2,
 };
 
 /* ---- life ----------------------------------------------------------------------------------- */
@@ -70,6 +72,7 @@ static struct trace_tree *trace_trees_make(
 	tree->pid = event->tgid;
 	tree->tid = event->tid;
 	tree->beginning_lost = event->sequence > 0;
+	tree->kernel = (event->flags & ABI_TRACE_KERNEL) != 0;
 	tree->reported_ns = event->time_ns;
 	/* Without it the loss of its end may stay unnoticed. */
 	(void)map_set_pointer(&trees->by_task, trace_task_hash(&tree->task), tree);
@@ -224,6 +227,15 @@ static struct trace_call *trace_tree_open(const struct trace_tree *tree, uint32_
 							 : NULL;
 }
 
+/*
+ * What is known of calls that were seen to end, but not to return; GAP: events are missing before.
+ * The kernel does not show the return of a function of its own when too many calls are open.
+ */
+static enum trace_call_end trace_tree_unreturned(const struct trace_tree *tree, bool gap)
+{
+	return gap || tree->kernel ? TRACE_CALL_UNKNOWN : TRACE_CALL_ABANDONED;
+}
+
 /* Calls from LEVEL on have ended as END says, which was noticed with the last event. */
 static void trace_tree_end_calls(struct trace_tree *tree, uint32_t level, enum trace_call_end end)
 {
@@ -268,7 +280,7 @@ static void trace_trees_entry(struct trace_trees *trees, struct trace_tree *tree
 	uint32_t gap = trace_tree_gap(tree, event->sequence), level = event->level;
 	bool fits;
 
-	trace_tree_end_calls(tree, level, gap ? TRACE_CALL_UNKNOWN : TRACE_CALL_ABANDONED);
+	trace_tree_end_calls(tree, level, trace_tree_unreturned(tree, gap));
 	fits = trace_tree_reserve(trees, tree, level, event->payload_bytes);
 	if (!fits && trace_trees_make_room(trees, tree, gap))
 		fits = trace_tree_reserve(trees, tree, level, event->payload_bytes);
@@ -291,6 +303,7 @@ static void trace_trees_entry(struct trace_trees *trees, struct trace_tree *tree
 		.place = place,
 		.lost_before = gap,
 		.payload = trace_tree_keep_payload(tree, payload, event->payload_bytes),
+		.interrupt = (event->flags & ABI_TRACE_INTERRUPT) != 0,
 	};
 	tree->open[level] = (uint32_t)tree->count;
 }
@@ -318,8 +331,7 @@ static void trace_trees_return(struct trace_trees *trees, struct trace_tree *tre
 	struct trace_call *call;
 	bool fits;
 
-	trace_tree_end_calls(
-		tree, event->level + 1, gap ? TRACE_CALL_UNKNOWN : TRACE_CALL_ABANDONED);
+	trace_tree_end_calls(tree, event->level + 1, trace_tree_unreturned(tree, gap));
 	call = trace_tree_open(tree, event->level);
 	if (!call || call->function != event->function) {
 		/* Its entry was lost, or left out. */
@@ -353,7 +365,7 @@ static void trace_trees_end(
 	bool lost = trace_tree_gap(tree, event->sequence) > 0;
 	bool task = event->flags & ABI_TRACE_TASK_ENDED;
 
-	trace_tree_end_calls(tree, 0, lost ? TRACE_CALL_UNKNOWN : TRACE_CALL_ABANDONED);
+	trace_tree_end_calls(tree, 0, trace_tree_unreturned(tree, lost));
 	trace_trees_done(trees, tree, task ? TRACE_TREE_TASK_ENDED : TRACE_TREE_ABANDONED);
 }
 
@@ -401,12 +413,35 @@ static bool trace_tree_ends_with(const struct trace_tree *tree, uint32_t pid, ui
 {
 	if (tree->pid != pid)
 		return false;
+	if (tree->kernel)
+		return tree->tid == tid;
 	return tid == pid || (tree->task.tid && tree->tid == tid);
 }
 
-/* Ends the trees for which the thread's end is the end; TID 0 = all. */
-static void trace_trees_end_all(
-	struct trace_trees *trees, uint32_t pid, uint32_t tid, enum trace_tree_end end)
+/* Which trees end. */
+struct trace_ending {
+	uint32_t pid, tid; /* of a thread that has ended; 0 = none */
+	bool all;
+	enum trace_tree_end end;
+};
+
+/* Whether TREE ends now; if its thread has ended, it may have to wait. */
+static bool trace_tree_ends(struct trace_tree *tree, const struct trace_ending *e)
+{
+	if (e->all)
+		return true;
+	if (!e->tid)
+		return tree->last_ticks && !--tree->last_ticks;
+	if (!trace_tree_ends_with(tree, e->pid, e->tid))
+		return false;
+	if (!tree->kernel)
+		return true;
+	tree->last_ticks = LAST_TICKS;
+	tree->exit_end = e->end;
+	return false;
+}
+
+static void trace_trees_end_all(struct trace_trees *trees, const struct trace_ending *e)
 {
 	autofree struct trace_tree **list =
 		calloc(trees->by_id.count + 1, sizeof(struct trace_tree *));
@@ -416,19 +451,23 @@ static void trace_trees_end_all(
 	while (list && map_next(&trees->by_id, &iterator, &id, &value)) {
 		struct trace_tree *tree = (struct trace_tree *)(uintptr_t)value;
 
-		if (!tid || trace_tree_ends_with(tree, pid, tid))
+		if (trace_tree_ends(tree, e))
 			list[count++] = tree;
 	}
 	for (size_t i = 0; i < count; i++) {
 		trace_tree_end_calls(list[i], 0, TRACE_CALL_OPEN);
-		trace_trees_done(trees, list[i], end);
+		trace_trees_done(trees, list[i], list[i]->exit_end ? list[i]->exit_end : e->end);
 	}
 }
 
 void trace_trees_exit(struct trace_trees *trees, uint32_t pid, uint32_t tid)
 {
 	trace_trees_end_all(
-		trees, pid, tid, pid == tid ? TRACE_TREE_PROCESS_ENDED : TRACE_TREE_TASK_ENDED);
+		trees, &(struct trace_ending){
+			       .pid = pid,
+			       .tid = tid,
+			       .end = pid == tid ? TRACE_TREE_PROCESS_ENDED : TRACE_TREE_TASK_ENDED,
+		       });
 }
 
 void trace_trees_tick(struct trace_trees *trees, uint64_t now_ns)
@@ -436,6 +475,7 @@ void trace_trees_tick(struct trace_trees *trees, uint64_t now_ns)
 	uint64_t id, value;
 	size_t iterator = 0;
 
+	trace_trees_end_all(trees, &(struct trace_ending){ 0 });
 	while (trees->options.part_ns && map_next(&trees->by_id, &iterator, &id, &value)) {
 		struct trace_tree *tree = (struct trace_tree *)(uintptr_t)value;
 
@@ -449,5 +489,5 @@ void trace_trees_tick(struct trace_trees *trees, uint64_t now_ns)
 
 void trace_trees_finish(struct trace_trees *trees)
 {
-	trace_trees_end_all(trees, 0, 0, TRACE_TREE_CUT);
+	trace_trees_end_all(trees, &(struct trace_ending){ .all = true, .end = TRACE_TREE_CUT });
 }

@@ -35,6 +35,7 @@ struct trace_call {
 	uint32_t payload, return_payload;
 	uint8_t end; /* enum trace_call_end */
 	bool shown; /* in an earlier part */
+	bool interrupt; /* kernel: by an interrupt, on top of the call that it is below */
 };
 
 enum trace_tree_end {
@@ -62,6 +63,7 @@ struct trace_tree {
 	uint64_t hidden; /* calls that were shorter than min_duration_ns */
 	bool beginning_lost; /* the first event was not the root's entry */
 	bool incomplete; /* BPF could not follow some calls */
+	bool kernel; /* calls of kernel functions */
 	enum trace_tree_end end;
 	uint32_t part; /* from 0. Counts above are of this part alone */
 
@@ -72,6 +74,8 @@ struct trace_tree {
 	uint32_t next_sequence;
 	uint64_t reported_ns; /* when it was reported last, or began */
 	bool has_news; /* since then */
+	uint8_t last_ticks; /* its thread has ended, and this waits for its last calls; 0 = no */
+	enum trace_tree_end exit_end;
 };
 
 struct trace_trees_options {
@@ -98,9 +102,12 @@ void trace_trees_deinit(struct trace_trees *trees);
 /* PAYLOAD has EVENT->payload_bytes; PLACE is where an entry was called from. */
 void trace_trees_event(struct trace_trees *trees, const struct abi_trace_event *event,
 	const void *payload, uint32_t place);
-/* Thread TID of process PID has ended, the process if they are equal. */
+/*
+ * Thread TID of process PID has ended, the process if they are equal. Its calls in the kernel go on
+ * for some time.
+ */
 void trace_trees_exit(struct trace_trees *trees, uint32_t pid, uint32_t tid);
-/* Reports what has been open for long. Call it about once a second. */
+/* Reports what has been open for long, and ends what waited. Call it about once a second. */
 void trace_trees_tick(struct trace_trees *trees, uint64_t now_ns);
 /* Ends all trees: the trace is over. */
 void trace_trees_finish(struct trace_trees *trees);

@@ -72,6 +72,7 @@ struct abi_latency_function {
 	abi_u32 by; /* enum abi_latency_by */
 	abi_u32 set; /* of its processes, with by_sets */
 	struct abi_runtime_go go;
+	abi_u64 kaddr; /* of a kernel function; 0 = several functions, or of a program */
 };
 
 /* Load-time settings of the object. */
@@ -200,7 +201,7 @@ static inline __attribute__((always_inline)) abi_u64 abi_latency_bucket_start(ab
 	return (abi_u64)((bucket & 7) + 8) << (power - 1);
 }
 
-_Static_assert(sizeof(struct abi_latency_function) == 48, "map value's layout");
+_Static_assert(sizeof(struct abi_latency_function) == 56, "map value's layout");
 _Static_assert(sizeof(struct abi_open_call_key) == 24, "map key's layout");
 _Static_assert(sizeof(struct abi_open_call) == 56, "map value's layout");
 _Static_assert(sizeof(struct abi_latency_cell_key) == 24, "map key's layout");

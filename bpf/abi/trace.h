@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 #pragma once
 /*
- * Traced calls of functions: what bpf/probes/trace.bpf.c and user space share. Functions and their
- * sites are those of bpf/abi/latency.h; here each entry and each return is written into the ring.
+ * Traced calls of functions: what bpf/probes/trace.bpf.c, kernel_trace.bpf.c and user space share.
+ * Functions and their sites are those of bpf/abi/latency.h; here each entry and each return is
+ * written into the ring.
  *
  * A task is what has a stack of its own: a goroutine, a thread, or a thread's signal stack. Its
  * open calls are numbered by level, from 0 for the root of a tree. What user space has to show is a
@@ -26,6 +27,15 @@ struct abi_trace_config {
 	abi_u64 fetches; /* 1: trace_fetches has something; else the verifier sees none of it */
 };
 
+enum { ABI_TRACE_TRAMPOLINES = 3 };
+
+/* Of kernel_trace.bpf.c, written when all functions are attached: their calls begin together. */
+struct abi_kernel_trace {
+	abi_u64 on; /* 0 = no calls are traced yet */
+	/* Where calls return to whose return is traced by the kernel (kaddr); 0 = not known. */
+	abi_u64 trampolines[ABI_TRACE_TRAMPOLINES];
+};
+
 /*
  * What is fetched of a function's calls, by its number. The payload of an entry or a return is then
  * an abi_fetched, of whose bytes only those that are used follow.
@@ -45,14 +55,22 @@ enum abi_trace_flags {
 	ABI_TRACE_FIBER = 1 << 0, /* the task is a goroutine */
 	ABI_TRACE_INCOMPLETE = 1 << 1, /* calls of the tree could not be followed */
 	ABI_TRACE_TASK_ENDED = 1 << 2, /* of an END: the goroutine or thread has ended */
+	ABI_TRACE_KERNEL = 1 << 3, /* the tree is of kernel functions, called by a thread */
+	ABI_TRACE_INTERRUPT = 1 << 4, /* of an entry: on the stack of an interrupt */
 };
 
 /* Identifies a task while it lives; in the initial pid namespace. */
 struct abi_trace_task_key {
 	abi_u32 tgid;
 	abi_u32 tid; /* 0 = a goroutine */
-	abi_u64 owner; /* the goroutine's object; of a thread 0, or the end of its signal stack */
+	/*
+	 * The goroutine's object; of a thread 0, or the end of its signal stack; of its calls in
+	 * the kernel ABI_TRACE_OWNER_KERNEL.
+	 */
+	abi_u64 owner;
 };
+
+enum { ABI_TRACE_OWNER_KERNEL = 1 };
 
 /*
  * In the map trace_tasks while a task has open calls. User space removes those of threads and
@@ -101,6 +119,7 @@ _Static_assert(sizeof(struct abi_fetched) == ABI_TRACE_PAYLOAD_BYTES, "fetched v
 _Static_assert(!(ABI_TRACE_PAYLOAD_BYTES & (ABI_TRACE_PAYLOAD_BYTES - 1)), "a mask is made of it");
 _Static_assert(sizeof(struct abi_trace_fetches) == 32, "map value's layout");
 _Static_assert(sizeof(struct abi_trace_config) == 24, "read-only data's layout");
+_Static_assert(sizeof(struct abi_kernel_trace) == 32, "data's layout");
 _Static_assert(sizeof(struct abi_trace_task_key) == 16, "map key's layout");
 _Static_assert(sizeof(struct abi_trace_task) == 64, "map value's layout");
 _Static_assert(sizeof(struct abi_trace_level_key) == 24, "map key's layout");

@@ -14,14 +14,6 @@
  *   context, which no other open call has either.
  *
  * A call that never returns (do_exit) is replaced by the next one at its place.
- *
- * These functions are called anywhere: in interrupts, in idle tasks, and by these programs. The
- * kernel lets no program at a kprobe run while another one runs on the same CPU, with preemption
- * disabled; so a call in an interrupt of such a program is missed as a whole, entry and return, and
- * counted by the kernel. For fentry and fexit it only prevents that the same program is entered
- * again: it could miss only one of the two, and programs at many functions could enter each other
- * until the stack is used up. So there is a guard that works in the same way as for kprobes, but
- * only against what comes on top of the same task: another one may run while these are preempted.
  */
 #include <stdbool.h>
 #include <linux/bpf.h>
@@ -31,41 +23,15 @@
 
 #include "bpf/abi/latency.h"
 #include "bpf/kernel_types.h"
+#include "bpf/probes/kernel_hits.bpf.h"
 #include "bpf/probes/latency_cells.bpf.h"
 #include "bpf/task.bpf.h"
 #include "bpf/unwind/regs.bpf.h"
 
 char kernel_latency_license[] SEC("license") = "Dual BSD/GPL";
 
-enum {
-#if defined(__TARGET_ARCH_x86)
-	RETURN_ADDRESS_BYTES = 8, /* the return instruction has taken it from the stack */
-#else
-	RETURN_ADDRESS_BYTES = 0,
-#endif
-	/* What a session keeps for a call: its start and, in the lowest bits, its thin_shift. */
-	SESSION_SHIFT_BITS = 5,
-};
-
-/* The task that one of the programs at fentry and fexit runs on; 0 = none does. */
-struct {
-	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-	__uint(max_entries, 1);
-	__type(key, __u32);
-	__type(value, __u64);
-} kernel_guard SEC(".maps");
-
-/*
- * The cookie of the function, in a program of its own: user space replaces the number. It must be
- * no valid one.
- */
-static __always_inline __u64 kernel_own_cookie(void)
-{
-	__u64 cookie;
-
-	asm("%0 = %1 ll" : "=r"(cookie) : "i"(ABI_LATENCY_OWN_COOKIE));
-	return cookie;
-}
+/* What a session keeps for a call: its start and, in the lowest bits, its thin_shift. */
+enum { SESSION_SHIFT_BITS = 5 };
 
 /* ---- calls ---------------------------------------------------------------------------------- */
 
@@ -84,18 +50,6 @@ static __noinline bool kernel_wants(const struct hit *hit, struct abi_open_call 
 		return false;
 	ret_call->tgid = ret_call->tid = 0;
 	return true;
-}
-
-static __always_inline bool kernel_hit_begins(struct hit *hit, __u64 cookie)
-{
-	__u32 zero = 0;
-
-	hit->task = task_current();
-	hit->began_ns = bpf_ktime_get_ns();
-	hit->key.function = (__u32)cookie;
-	hit->counters = bpf_map_lookup_elem(&scratches, &zero);
-	hit->function = bpf_map_lookup_elem(&latency_functions, &hit->key.function);
-	return hit->counters && hit->function && !(hit->function->flags & ABI_LATENCY_ENDED);
 }
 
 /* Whether the call that begins is measured; sets CALL. */
@@ -146,13 +100,6 @@ static __always_inline void kernel_return(const struct hit *hit)
 	latency_add(hit, &call, hit->began_ns - call.start_ns);
 }
 
-/* The program ends. Unlike at user functions, no trap of a program led to it. */
-static __always_inline void kernel_count_run(const struct hit *hit)
-{
-	latency_count(hit, ABI_COUNT_KERNEL_HITS);
-	latency_count_run(hit);
-}
-
 static __always_inline void kernel_hit_at(struct hit *hit, __u64 cookie, __u64 place)
 {
 	if (!kernel_hit_begins(hit, cookie))
@@ -170,9 +117,8 @@ static __always_inline void kernel_hit_at(struct hit *hit, __u64 cookie, __u64 p
 static __always_inline void kernel_hit_kprobe(bpf_user_pt_regs_t *regs, __u64 cookie)
 {
 	struct hit hit = { .regs = regs };
-	__u64 sp = regs_stack_pointer(regs);
 
-	kernel_hit_at(&hit, cookie, cookie & ABI_LATENCY_RETURN ? sp - RETURN_ADDRESS_BYTES : sp);
+	kernel_hit_at(&hit, cookie, kernel_place_of(regs, cookie));
 }
 
 /* Each attached program is a copy of this one, with its own cookie. */
@@ -199,21 +145,6 @@ int kernel_at_returns(void *ctx)
 }
 
 /* ---- sessions ------------------------------------------------------------------------------- */
-
-/*
- * The two functions of the kernel are called by numbers that stand for them, and that user space
- * replaces: declared as external functions, they would make libbpf read all of the kernel's types,
- * and fail to load the other programs where their signature is another one.
- */
-#define SESSION_CALL(function_, ctx_)                                         \
-	({                                                                    \
-		__u64 result_;                                                \
-		asm volatile("r1 = %1\ncall %2\n%0 = r0"                      \
-			     : "=r"(result_)                                  \
-			     : "r"(ctx_), "i"(function_)                      \
-			     : "r0", "r1", "r2", "r3", "r4", "r5", "memory"); \
-		result_;                                                      \
-	})
 
 static __always_inline bool session_entry(const struct hit *hit, __u64 *kept)
 {
@@ -242,10 +173,10 @@ int kernel_in_session(void *ctx)
 	__u64 *kept;
 	int skip = 0;
 
-	kept = (__u64 *)SESSION_CALL(ABI_LATENCY_CALL_SESSION_COOKIE, ctx);
+	kept = kernel_session_memory(ctx);
 	if (!kept || !kernel_hit_begins(&hit, bpf_get_attach_cookie(ctx)))
 		return 1;
-	if (SESSION_CALL(ABI_LATENCY_CALL_SESSION_IS_RETURN, ctx) & 0xff)
+	if (kernel_session_is_return(ctx))
 		session_return(&hit, *kept);
 	else
 		skip = !session_entry(&hit, kept);
@@ -255,33 +186,18 @@ int kernel_in_session(void *ctx)
 
 /* ---- trampolines ---------------------------------------------------------------------------- */
 
-static __always_inline __u64 kernel_address_of(void *ctx)
-{
-	__u64 address;
-
-	/* A number, and not a pointer, which older verifiers do not allow in a key. */
-	asm("%0 = %1\n%0 = -%0" : "=r"(address) : "r"(ctx));
-	return address;
-}
-
 static __always_inline void kernel_hit_trampoline(void *ctx, __u64 cookie)
 {
-	__u64 task = bpf_get_current_task(), before, *guard;
 	struct hit hit = {};
-	__u32 zero = 0;
+	__u64 before;
 
-	guard = bpf_map_lookup_elem(&kernel_guard, &zero);
-	if (!guard)
-		return;
-	before = *(volatile __u64 *)guard;
-	if (before == task) {
+	if (!kernel_guard_take(&before)) {
 		if (!(cookie & ABI_LATENCY_RETURN) && kernel_hit_begins(&hit, cookie))
 			latency_count(&hit, ABI_COUNT_CALLS_MISSED);
 		return;
 	}
-	*(volatile __u64 *)guard = task;
 	kernel_hit_at(&hit, cookie, kernel_address_of(ctx));
-	*(volatile __u64 *)guard = before;
+	kernel_guard_release(before);
 }
 
 /* Each attached program is a copy of one of these, for its function and with its own cookie. */

@@ -15,26 +15,10 @@
 
 #include "bpf/probes/fetch.bpf.h"
 #include "bpf/probes/latency_calls.bpf.h"
+#include "bpf/probes/trace_rate.bpf.h"
 #include "bpf/probes/trace_tasks.bpf.h"
 
 char trace_license[] SEC("license") = "Dual BSD/GPL";
-
-const volatile struct abi_trace_config trace SEC(".rodata.trace") = {};
-
-static const __u64 SECOND_NS = 1000000000;
-
-/* How many events were written in this second. Not exact: CPUs may race for a new second. */
-struct trace_rate {
-	__u64 second;
-	__u64 events;
-};
-
-struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(max_entries, 1);
-	__type(key, __u32);
-	__type(value, struct trace_rate);
-} trace_rate SEC(".maps");
 
 /* By the function's number. User space sets the number of elements. */
 struct {
@@ -61,40 +45,6 @@ static __always_inline struct trace_scratch *trace_scratch_of_thread(void)
 
 /* ---- output --------------------------------------------------------------------------------- */
 
-static __always_inline struct trace_rate *trace_rate_now(const struct hit *hit)
-{
-	__u64 second = hit->began_ns / SECOND_NS;
-	__u32 zero = 0;
-	struct trace_rate *rate = bpf_map_lookup_elem(&trace_rate, &zero);
-
-	if (rate && rate->second != second) {
-		rate->second = second;
-		rate->events = 0;
-	}
-	return rate;
-}
-
-static __always_inline bool trace_has_room(const struct hit *hit)
-{
-	const struct trace_rate *rate;
-
-	if (!trace.events_per_second)
-		return true;
-	rate = trace_rate_now(hit);
-	return !rate || rate->events < trace.events_per_second;
-}
-
-static __always_inline void trace_count_event(const struct hit *hit)
-{
-	struct trace_rate *rate;
-
-	if (!trace.events_per_second)
-		return;
-	rate = trace_rate_now(hit);
-	if (rate)
-		__sync_fetch_and_add(&rate->events, 1);
-}
-
 /* Writes the output that S holds, for the task's tree. */
 static __always_inline void trace_write(
 	const struct trace_hit *t, struct trace_scratch *s, __u64 time_ns)
@@ -119,7 +69,7 @@ static __always_inline void trace_write(
 		bytes = ABI_TRACE_PAYLOAD_BYTES;
 	error = bpf_perf_event_output(
 		t->hit.regs, &output, BPF_F_CURRENT_CPU, &s->out, sizeof(*event) + bytes);
-	trace_count_event(&t->hit);
+	trace_count_event(t->hit.began_ns);
 	if (error)
 		latency_count(&t->hit,
 			error == ERROR_NO_SPACE ? ABI_COUNT_OUTPUT_FULL : ABI_COUNT_OUTPUT_ERROR);
@@ -222,13 +172,13 @@ static __always_inline bool trace_begins_tree(const struct trace_hit *t)
 
 	if (trace.drilldown && !(t->hit.function->flags & ABI_LATENCY_ROOT))
 		return false;
-	if (!trace_has_room(&t->hit)) {
+	if (!trace_has_room(t->hit.began_ns)) {
 		task->left_out = t->hit.key.function + 1;
 		task->left_out_depth = t->depth;
 		latency_count(&t->hit, ABI_COUNT_CALLS_UNMEASURED);
 		return false;
 	}
-	task->tree = bpf_ktime_get_ns() << 8 | (bpf_get_smp_processor_id() & 0xff);
+	task->tree = trace_new_tree(false);
 	task->root = t->hit.key.function;
 	task->sequence = 0;
 	task->flags &= ABI_TRACE_FIBER;
@@ -336,7 +286,7 @@ static __always_inline void trace_entry(struct trace_hit *t)
 	}
 	if (trace_is_left_out(t))
 		return;
-	place = trace_search(&t->key, t->task, t->depth);
+	place = trace_search(&trace_levels, &t->key, t->task, t->depth);
 	if (trace_is_again(t, place))
 		return;
 	place = trace_skip_ended(&t->hit, &t->key, t->task);
@@ -406,7 +356,7 @@ static __always_inline void trace_return(struct trace_hit *t)
 			t->task->left_out = 0;
 		return;
 	}
-	place = trace_search(&t->key, t->task, t->depth);
+	place = trace_search(&trace_levels, &t->key, t->task, t->depth);
 	level = place < t->task->levels ? trace_level_at(&t->key, place) : NULL;
 	if (level && level->depth == t->depth && level->function == t->hit.key.function)
 		trace_end_call(t, place);
@@ -438,7 +388,7 @@ static __always_inline void trace_at(struct trace_hit *t, bool is_return)
 	else
 		trace_entry(t);
 	if (t->task)
-		trace_forget_ended(&t->key, t->task);
+		trace_forget_ended(&trace_tasks, &trace_levels, &t->key, t->task);
 	if (taken)
 		scratch_release();
 }

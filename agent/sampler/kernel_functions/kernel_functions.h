@@ -27,6 +27,7 @@ struct kernel_functions_options {
 	bool shares;
 	enum abi_latency_by by; /* of its functions */
 	uint32_t set; /* of processes, with latency_options.by_sets */
+	const struct function_patterns *roots; /* get ABI_LATENCY_ROOT; borrowed, NULL = none */
 };
 
 /*

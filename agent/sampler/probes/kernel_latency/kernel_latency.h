@@ -15,6 +15,7 @@
 #include "agent/sampler/probes/kernel_latency/kernel_ways.h"
 
 struct bpf_object;
+struct collect_options;
 struct kernel_attached;
 struct kernel_latency;
 
@@ -39,6 +40,13 @@ struct kernel_refused {
 	size_t number; /* in the array of targets */
 	int err; /* a negative errno */
 };
+
+/*
+ * probe.configure() of a probe whose programs are attached as these: chooses those for the ways
+ * that work here.
+ */
+int kernel_latency_configure_object(
+	const struct collect_options *options, struct bpf_object *object);
 
 /* OBJECT is loaded, and borrowed. Returns -ENOMEM or -EBADMSG. */
 int kernel_latency_create(struct bpf_object *object, struct kernel_latency **ret_latency);

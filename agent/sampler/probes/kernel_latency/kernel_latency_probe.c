@@ -30,7 +30,7 @@ static const struct {
 
 static bool kernel_latency_is_wanted(const struct collect_options *options)
 {
-	return options->latency && options->latency->kernel;
+	return options->latency && options->latency->kernel && !options->trace;
 }
 
 /* Which ways work; a session replaces the two links. */
@@ -71,7 +71,7 @@ static int kernel_latency_choose_programs(
 	return err;
 }
 
-static int kernel_latency_configure(
+int kernel_latency_configure_object(
 	const struct collect_options *options, struct bpf_object *object)
 {
 	struct bpf_map *settings = bpf_object__find_map_by_name(object, ".rodata.probe");
@@ -81,7 +81,7 @@ static int kernel_latency_configure(
 	config = settings ? (void *)bpf_map__initial_value(settings, &size) : NULL;
 	if (size < sizeof(*config))
 		return -EBADMSG;
-	config->by_sets = options->latency->by_sets;
+	config->by_sets = options->latency->by_sets || options->latency->kernel_by_sets;
 	config->follow = options->latency->follow;
 	config->own_env_end = options->latency->own_env_end;
 	return kernel_latency_choose_programs(options, object);
@@ -92,5 +92,5 @@ const struct probe probe_kernel_latency = {
 	.object = kernel_latency_bpf__elf_bytes,
 	.lender = "latency",
 	.is_wanted = kernel_latency_is_wanted,
-	.configure = kernel_latency_configure,
+	.configure = kernel_latency_configure_object,
 };

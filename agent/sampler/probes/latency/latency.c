@@ -231,6 +231,7 @@ int latency_functions_add(
 		.by = function->by ? function->by : (uint32_t)l->options.by,
 		.set = function->set,
 		.go = function->go,
+		.kaddr = function->kaddr,
 	};
 	added->thin_shift = added->largest_shift = 0;
 	added->ended = false;

@@ -36,6 +36,7 @@ struct latency_options {
 	/* Also loads the programs at kernel functions (agent/sampler/probes/kernel_latency/). */
 	bool kernel;
 	bool kernel_only; /* loads those alone: latency_attach() is not called */
+	bool kernel_by_sets; /* as by_sets, only for kernel functions; there are no histograms */
 	/*
 	 * The one process that the filters want; 0 = there may be others. Where the kernel can do
 	 * it, sites are attached in its code only, so that others pay nothing.
@@ -97,8 +98,8 @@ int latency_configure_object(const struct collect_options *options, struct bpf_o
 
 /*
  * Of FUNCTION, `flags` (ABI_LATENCY_FIBER, ABI_LATENCY_ROOT, ABI_LATENCY_FIBER_END),
- * `stack_check`, `restart_off`, `by`, `set` and `go` count. Returns -E2BIG if there are already
- * max_functions.
+ * `stack_check`, `restart_off`, `by`, `set`, `go` and `kaddr` count. Returns -E2BIG if there are
+ * already max_functions.
  */
 int latency_functions_add(
 	struct latency *l, const struct abi_latency_function *function, uint32_t *ret_number);

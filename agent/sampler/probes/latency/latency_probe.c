@@ -53,8 +53,8 @@ static int latency_size_maps(const struct latency_options *options, struct bpf_o
 	if (!err)
 		err = latency_size_map(object, "latency_entries", functions);
 	if (!err)
-		err = latency_size_map(
-			object, "latency_processes", options->by_sets ? processes : 1);
+		err = latency_size_map(object, "latency_processes",
+			options->by_sets || options->kernel_by_sets ? processes : 1);
 	if (!err)
 		err = latency_size_map(object, "latency_open", open_calls);
 	if (!err)
@@ -133,6 +133,8 @@ int latency_configure_object(const struct collect_options *options, struct bpf_o
 					  program, (enum bpf_attach_type)UPROBE_MULTI_TYPE)
 				: 0;
 
+		if (!err && options->latency->kernel_only)
+			err = bpf_program__set_autoload(program, false);
 		if (err)
 			return err;
 	}

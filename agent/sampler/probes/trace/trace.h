@@ -8,7 +8,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+struct bpf_object;
 struct collect;
+struct collect_options;
 struct argument_plan;
 
 /* In struct collect_options. */
@@ -28,6 +30,9 @@ struct trace_counts {
 	uint64_t not_followed; /* calls: too many were open, or tasks, or programs on one CPU */
 	uint64_t unmatched; /* returns of calls that began before the probes */
 	uint64_t fiber_errors; /* entries and returns whose goroutine could not be read */
+	/* Calls of kernel functions, as far as BPF notices: kernel_latency_missed() has the others.
+	 */
+	uint64_t missed;
 };
 
 /* Where the next function's fetches go. */
@@ -42,11 +47,19 @@ struct trace_fetches {
 int trace_fetches_add(struct trace_fetches *fetches, const struct collect *collect, uint32_t number,
 	const struct argument_plan *entry, const struct argument_plan *results);
 
+/* Where open calls are: names of a probe and of two of its maps. */
+struct trace_sweep_maps {
+	const char *probe, *tasks, *levels;
+};
+
 /*
  * Forgets some of the open calls whose thread or process has ended, from *PLACE on, which it sets
  * for the next time; 0 at first. Call it once a second. Bounded work.
  */
-void trace_sweep(const struct collect *collect, uint32_t *place);
+void trace_sweep(
+	const struct collect *collect, const struct trace_sweep_maps *maps, uint32_t *place);
 /* The name of the probe that has the BPF object. */
 const char *trace_probe_name(void);
+/* Writes the settings into OBJECT, which also has those of probe.configure(). */
+int trace_configure_settings(const struct collect_options *options, struct bpf_object *object);
 void trace_read_counts(const struct collect *collect, struct trace_counts *ret_counts);

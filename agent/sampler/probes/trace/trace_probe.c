@@ -16,6 +16,34 @@ static bool trace_is_wanted(const struct collect_options *options)
 	return options->latency && options->trace;
 }
 
+int trace_configure_settings(const struct collect_options *options, struct bpf_object *object)
+{
+	struct bpf_map *settings = bpf_object__find_map_by_name(object, ".rodata.trace");
+	struct abi_trace_config *config;
+	size_t size = 0;
+
+	config = settings ? (void *)bpf_map__initial_value(settings, &size) : NULL;
+	if (size < sizeof(*config))
+		return -EBADMSG;
+	*config = (struct abi_trace_config){
+		.max_depth = options->trace->max_depth,
+		.drilldown = options->trace->drilldown,
+		.events_per_second = options->trace->max_events_per_second,
+		.fetches = options->trace->max_fetches > 0,
+	};
+	return 0;
+}
+
+/* Where only kernel functions are traced, these hold nothing. */
+static int trace_shrink_maps(struct bpf_object *object)
+{
+	struct bpf_map *tasks = bpf_object__find_map_by_name(object, "trace_tasks");
+	struct bpf_map *levels = bpf_object__find_map_by_name(object, "trace_levels");
+	int err = tasks && levels ? bpf_map__set_max_entries(tasks, 1) : -EBADMSG;
+
+	return err ? err : bpf_map__set_max_entries(levels, 1);
+}
+
 /* Without arguments the maps are there, but hold nothing. */
 static int trace_set_map_sizes(const struct collect_options *options, struct bpf_object *object)
 {
@@ -32,20 +60,13 @@ static int trace_set_map_sizes(const struct collect_options *options, struct bpf
 
 static int trace_configure(const struct collect_options *options, struct bpf_object *object)
 {
-	struct bpf_map *settings = bpf_object__find_map_by_name(object, ".rodata.trace");
-	struct abi_trace_config *config;
-	size_t size = 0;
+	int err = trace_configure_settings(options, object);
 
-	config = settings ? (void *)bpf_map__initial_value(settings, &size) : NULL;
-	if (size < sizeof(*config))
-		return -EBADMSG;
-	*config = (struct abi_trace_config){
-		.max_depth = options->trace->max_depth,
-		.drilldown = options->trace->drilldown,
-		.events_per_second = options->trace->max_events_per_second,
-		.fetches = options->trace->max_fetches > 0,
-	};
-	return trace_set_map_sizes(options, object) ?: latency_configure_object(options, object);
+	if (!err)
+		err = trace_set_map_sizes(options, object);
+	if (!err && options->latency->kernel_only)
+		err = trace_shrink_maps(object);
+	return err ? err : latency_configure_object(options, object);
 }
 
 static void trace_deliver_event(
@@ -74,6 +95,7 @@ void trace_read_counts(const struct collect *collect, struct trace_counts *ret_c
 				collect_counter(collect, ABI_COUNT_CALLS_STACK_BUSY),
 		.unmatched = collect_counter(collect, ABI_COUNT_RETURNS_UNMATCHED),
 		.fiber_errors = collect_counter(collect, ABI_COUNT_CALLS_FIBER_ERROR),
+		.missed = collect_counter(collect, ABI_COUNT_CALLS_MISSED),
 	};
 }
 

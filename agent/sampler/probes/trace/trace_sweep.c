@@ -75,16 +75,17 @@ static void trace_sweep_batch(struct trace_sweep *s, const struct map_scan *scan
 	}
 }
 
-void trace_sweep(const struct collect *collect, uint32_t *place)
+void trace_sweep(
+	const struct collect *collect, const struct trace_sweep_maps *maps, uint32_t *place)
 {
-	struct bpf_object *object = collect_probe_object(collect, trace_probe_name());
+	struct bpf_object *object = collect_probe_object(collect, maps->probe);
 	autocall(map_scan_deinit) struct map_scan scan = { 0 };
 	struct trace_sweep sweep = { .tasks = -1, .levels = -1 };
 	uint32_t seen = 0;
 
 	if (object) {
-		sweep.tasks = bpf_object__find_map_fd_by_name(object, "trace_tasks");
-		sweep.levels = bpf_object__find_map_fd_by_name(object, "trace_levels");
+		sweep.tasks = bpf_object__find_map_fd_by_name(object, maps->tasks);
+		sweep.levels = bpf_object__find_map_fd_by_name(object, maps->levels);
 	}
 	if (sweep.tasks < 0 || sweep.levels < 0 ||
 		map_scan_init(&scan, sweep.tasks, sizeof(struct abi_trace_task_key),
