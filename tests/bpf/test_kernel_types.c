@@ -20,6 +20,7 @@
 #include "agent/sampler/collect/mapping_probe.h"
 #include "agent/sampler/probes/latency/latency.h"
 #include "agent/sampler/probes/probes.h"
+#include "agent/sampler/probes/trace/trace.h"
 #include "base/cleanup.h"
 #include "bpf/abi/sampler.h"
 
@@ -44,7 +45,8 @@ static struct bpf_object *load(const struct probe *probe, struct kernel_types *t
 		.btf_custom_path = kernel_types_path(types));
 	/* A probe that adds to another one's maps has programs that few kernels have all of. */
 	const struct latency_options latency = { .kernel = true };
-	const struct collect_options options = { .latency = &latency };
+	const struct trace_options trace = { 0 };
+	const struct collect_options options = { .latency = &latency, .trace = &trace };
 	const char *idle = tables ? probe->by_frame_pointer : probe->by_tables;
 	struct abi_sampler_config *config;
 	struct bpf_object *object;

@@ -162,7 +162,7 @@ static void the_rest_is_checked_too(void **state)
 	assert_refused("--log-level=loud", "");
 	assert_refused("--test-without=guess",
 		"vma-lookup, own-rings, kernel-walk, packed-stacks, packed-rules, uprobe-multi, "
-		"attach-cookie, fentry, kprobe-session and kprobe-multi");
+		"attach-cookie, fentry, kprobe-session, kprobe-multi and process-uprobes");
 	assert_int_not_equal(taken("--test-without=vma-lookup").without, 0);
 	assert_int_equal(taken(NULL).without, 0);
 	assert_refused("--remote-store-type=tape", "");

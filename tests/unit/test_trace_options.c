@@ -198,7 +198,9 @@ static void functions_of_drilldown_are_wanted(void **state)
 static void what_is_not_named_is_refused(void **state)
 {
 	(void)state;
-	expect_refusal(-EINVAL, "-u must name the functions to trace, for example -u 'main.*'",
+	expect_refusal(-EINVAL,
+		"-u or -k must name the functions to trace, for example -u 'main.*' or "
+		"-k 'vfs_*'",
 		"-p", own_pid(), NULL);
 	expect_refusal(
 		-EINVAL, "-u 'f' needs a program: -p PID, -x FILE, or -- CMD", "-u", "f", NULL);
