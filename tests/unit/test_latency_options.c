@@ -14,86 +14,27 @@
 
 #include "agent/commands/latency.h"
 #include "base/cleanup.h"
+#include "tests/unit/plan_fixture.h"
 
-enum { MAX_WORDS = 40, MESSAGE_BYTES = 4096 };
+static struct latency_plan plan;
 
-struct line {
-	struct config config;
-	struct latency_plan plan;
-	char *argv[MAX_WORDS + 1];
-	char message[MESSAGE_BYTES]; /* on standard error */
+static int make_plan(const struct config *config)
+{
+	return latency_plan(config, &plan);
+}
+
+static void deinit_plan(void)
+{
+	latency_plan_deinit(&plan);
+	plan = (struct latency_plan){ 0 };
+}
+
+static const struct planner planner = {
+	.name = "latency",
+	.command = IN_LATENCY,
+	.make = make_plan,
+	.deinit = deinit_plan,
 };
-
-/* Reads WORDS, which end in NULL, as the command line. Returns latency_plan()'s result. */
-static int read_line(struct line *line, va_list words)
-{
-	FILE *file = tmpfile();
-	int before = dup(STDERR_FILENO), argc = 1, err;
-	const char *word;
-	size_t size;
-
-	line->argv[0] = strdup("latency");
-	while ((word = va_arg(words, const char *)) != NULL && argc < MAX_WORDS)
-		line->argv[argc++] = strdup(word);
-	line->argv[argc] = NULL;
-	assert_non_null(file);
-	fflush(NULL);
-	dup2(fileno(file), STDERR_FILENO);
-	err = config_parse(&line->config, IN_LATENCY, argc, line->argv);
-	if (!err)
-		err = latency_plan(&line->config, &line->plan);
-	fflush(NULL);
-	dup2(before, STDERR_FILENO);
-	close(before);
-	rewind(file);
-	size = fread(line->message, 1, MESSAGE_BYTES - 1, file);
-	line->message[size] = 0;
-	fclose(file);
-	return err;
-}
-
-static void line_deinit(struct line *line)
-{
-	latency_plan_deinit(&line->plan);
-	config_deinit(&line->config);
-	for (size_t i = 0; line->argv[i]; i++)
-		free(line->argv[i]);
-	*line = (struct line){ 0 };
-}
-
-static void expect_plan(struct line *line, ...)
-{
-	va_list words;
-
-	*line = (struct line){ 0 };
-	va_start(words, line);
-	assert_int_equal(read_line(line, words), 0);
-	va_end(words);
-	assert_string_equal(line->message, "");
-}
-
-/* The command line is refused with ERROR and this message, after `fathom latency: `. */
-static void expect_refusal(int error, const char *message, ...)
-{
-	struct line line = { 0 };
-	char expected[MESSAGE_BYTES];
-	va_list words;
-
-	va_start(words, message);
-	assert_int_equal(read_line(&line, words), error);
-	va_end(words);
-	snprintf(expected, sizeof(expected), "fathom latency: %s\n", message);
-	assert_string_equal(line.message, expected);
-	line_deinit(&line);
-}
-
-static char *own_pid(void)
-{
-	static char text[16];
-
-	snprintf(text, sizeof(text), "%d", (int)getpid());
-	return text;
-}
 
 /* ---- accepted -------------------------------------------------------------------------------- */
 
@@ -103,26 +44,26 @@ static void test_a_process(void **state)
 
 	(void)state;
 	expect_plan(&line, "-p", own_pid(), "-u", "main.*", NULL);
-	assert_int_equal(line.plan.sampling.collect.tgid_count, 1);
-	assert_int_equal(line.plan.sampling.collect.tgids[0], getpid());
-	assert_int_equal(line.plan.sampling.collect.filter.filter_tgids, 1);
-	assert_int_equal(line.plan.sampling.collect.filter.self_tgid, getpid());
-	assert_int_equal(line.plan.wanted.count, 1);
-	assert_string_equal(line.plan.wanted.items[0].glob, "main.*");
-	assert_int_equal(line.plan.unwanted.count, 0);
-	assert_int_equal(line.plan.by, ABI_LATENCY_BY_FUNCTION);
-	assert_int_equal(line.plan.duration_ns, 0);
-	assert_int_equal(line.plan.interval_ns, 0);
-	assert_false(line.plan.dry_run || line.plan.json || line.plan.exclude_vendor);
-	assert_null(line.plan.openmetrics);
-	assert_null(line.plan.profile);
-	assert_null(line.plan.command);
-	assert_string_equal(line.plan.sampler.cache_directory, line.plan.cache_directory);
-	assert_string_equal(line.plan.sampler.debug_directories, "/usr/lib/debug");
-	assert_int_equal(line.plan.sampler.cache_limit_bytes, UINT64_C(2) << 30);
-	assert_int_equal(line.plan.sampler.memory_limit_bytes, 256 << 20);
-	assert_int_equal(line.plan.sampler.profile_limit_bytes, 256 << 20);
-	assert_int_equal(line.plan.sampler.collect.tgids[0], getpid());
+	assert_int_equal(plan.sampling.collect.tgid_count, 1);
+	assert_int_equal(plan.sampling.collect.tgids[0], getpid());
+	assert_int_equal(plan.sampling.collect.filter.filter_tgids, 1);
+	assert_int_equal(plan.sampling.collect.filter.self_tgid, getpid());
+	assert_int_equal(plan.wanted.count, 1);
+	assert_string_equal(plan.wanted.items[0].glob, "main.*");
+	assert_int_equal(plan.unwanted.count, 0);
+	assert_int_equal(plan.by, ABI_LATENCY_BY_FUNCTION);
+	assert_int_equal(plan.duration_ns, 0);
+	assert_int_equal(plan.interval_ns, 0);
+	assert_false(plan.dry_run || plan.json || plan.exclude_vendor);
+	assert_null(plan.openmetrics);
+	assert_null(plan.profile);
+	assert_null(plan.command);
+	assert_string_equal(plan.sampler.cache_directory, plan.cache_directory);
+	assert_string_equal(plan.sampler.debug_directories, "/usr/lib/debug");
+	assert_int_equal(plan.sampler.cache_limit_bytes, UINT64_C(2) << 30);
+	assert_int_equal(plan.sampler.memory_limit_bytes, 256 << 20);
+	assert_int_equal(plan.sampler.profile_limit_bytes, 256 << 20);
+	assert_int_equal(plan.sampler.collect.tgids[0], getpid());
 	line_deinit(&line);
 }
 
@@ -134,21 +75,21 @@ static void test_every_option(void **state)
 	expect_plan(&line, "-u", "app:f", "--exclude", "g,h", "--exclude=x*", "--exclude-vendor",
 		"--dry-run", "-d", "10", "-i", "500ms", "--by", "cgroup", "--openmetrics", "/tmp/x",
 		"-o", "/tmp/y", NULL);
-	assert_int_equal(line.plan.unwanted.count, 2);
-	assert_string_equal(line.plan.unwanted.items[0].glob, "g,h");
-	assert_string_equal(line.plan.unwanted.items[1].glob, "x*");
-	assert_true(line.plan.exclude_vendor);
-	assert_true(line.plan.dry_run);
-	assert_true(line.plan.duration_ns == UINT64_C(10000000000));
-	assert_true(line.plan.interval_ns == 500000000);
-	assert_int_equal(line.plan.by, ABI_LATENCY_BY_CGROUP);
-	assert_string_equal(line.plan.openmetrics, "/tmp/x");
-	assert_string_equal(line.plan.profile, "/tmp/y");
-	assert_int_equal(line.plan.sampling.collect.tgid_count, 0);
+	assert_int_equal(plan.unwanted.count, 2);
+	assert_string_equal(plan.unwanted.items[0].glob, "g,h");
+	assert_string_equal(plan.unwanted.items[1].glob, "x*");
+	assert_true(plan.exclude_vendor);
+	assert_true(plan.dry_run);
+	assert_true(plan.duration_ns == UINT64_C(10000000000));
+	assert_true(plan.interval_ns == 500000000);
+	assert_int_equal(plan.by, ABI_LATENCY_BY_CGROUP);
+	assert_string_equal(plan.openmetrics, "/tmp/x");
+	assert_string_equal(plan.profile, "/tmp/y");
+	assert_int_equal(plan.sampling.collect.tgid_count, 0);
 	line_deinit(&line);
 	expect_plan(&line, "-u", "app:f", "--json", "--by=goid", NULL);
-	assert_true(line.plan.json);
-	assert_int_equal(line.plan.by, ABI_LATENCY_BY_FIBER);
+	assert_true(plan.json);
+	assert_int_equal(plan.by, ABI_LATENCY_BY_FIBER);
 	line_deinit(&line);
 }
 
@@ -159,10 +100,10 @@ static void test_commas_belong_to_names(void **state)
 	(void)state;
 	expect_plan(&line, "-u", "f(int, char*)", "-u", "g<a, b>", "--function=h\\,", "--", "app",
 		NULL);
-	assert_int_equal(line.plan.wanted.count, 3);
-	assert_string_equal(line.plan.wanted.items[0].text, "f(int, char*)");
-	assert_string_equal(line.plan.wanted.items[1].text, "g<a, b>");
-	assert_string_equal(line.plan.wanted.items[2].text, "h\\,");
+	assert_int_equal(plan.wanted.count, 3);
+	assert_string_equal(plan.wanted.items[0].text, "f(int, char*)");
+	assert_string_equal(plan.wanted.items[1].text, "g<a, b>");
+	assert_string_equal(plan.wanted.items[2].text, "h\\,");
 	line_deinit(&line);
 }
 
@@ -173,12 +114,12 @@ static void test_the_command_line_replaces_the_environment(void **state)
 	(void)state;
 	assert_int_equal(setenv("FATHOM_FUNCTION", "a:b\nc:d", 1), 0);
 	expect_plan(&line, NULL);
-	assert_int_equal(line.plan.wanted.count, 2);
-	assert_string_equal(line.plan.wanted.items[1].text, "c:d");
+	assert_int_equal(plan.wanted.count, 2);
+	assert_string_equal(plan.wanted.items[1].text, "c:d");
 	line_deinit(&line);
 	expect_plan(&line, "-u", "e:f", NULL);
-	assert_int_equal(line.plan.wanted.count, 1);
-	assert_string_equal(line.plan.wanted.items[0].text, "e:f");
+	assert_int_equal(plan.wanted.count, 1);
+	assert_string_equal(plan.wanted.items[0].text, "e:f");
 	line_deinit(&line);
 	unsetenv("FATHOM_FUNCTION");
 }
@@ -189,9 +130,9 @@ static void test_a_command(void **state)
 
 	(void)state;
 	expect_plan(&line, "-u", "main", "--", "make", "-j8", NULL);
-	assert_string_equal(line.plan.command[0], "make");
-	assert_string_equal(line.plan.command[1], "-j8");
-	assert_null(line.plan.command[2]);
+	assert_string_equal(plan.command[0], "make");
+	assert_string_equal(plan.command[1], "-j8");
+	assert_null(plan.command[2]);
 	line_deinit(&line);
 }
 
@@ -210,11 +151,11 @@ static void test_paths_are_resolved(void **state)
 
 	expect_plan(&line, "-u", "./link:main.*", "-u", "./app\\:1:f", "-u", "/in/a/container:f",
 		"-u", "link:f", "-u", "/opt/*/link:f", NULL);
-	assert_string_equal(line.plan.wanted.items[0].resolved, path);
-	assert_string_equal(line.plan.wanted.items[1].resolved, path);
-	assert_null(line.plan.wanted.items[2].resolved);
-	assert_null(line.plan.wanted.items[3].resolved);
-	assert_null(line.plan.wanted.items[4].resolved);
+	assert_string_equal(plan.wanted.items[0].resolved, path);
+	assert_string_equal(plan.wanted.items[1].resolved, path);
+	assert_null(plan.wanted.items[2].resolved);
+	assert_null(plan.wanted.items[3].resolved);
+	assert_null(plan.wanted.items[4].resolved);
 	line_deinit(&line);
 	expect_refusal(-EINVAL, "-u './none:f' No such file or directory", "-u", "./none:f", NULL);
 	expect_refusal(-EINVAL,
@@ -253,14 +194,14 @@ static void test_kernel_functions(void **state)
 	(void)state;
 	/* They need no process. */
 	expect_plan(&line, "-k", "vfs_*", "-k", "tcp_sendmsg", "--exclude", "vfs_open", NULL);
-	assert_int_equal(line.plan.wanted.count, 0);
-	assert_int_equal(line.plan.kernel_wanted.count, 2);
-	assert_string_equal(line.plan.kernel_wanted.items[1].glob, "tcp_sendmsg");
-	assert_int_equal(line.plan.unwanted.count, 1);
+	assert_int_equal(plan.wanted.count, 0);
+	assert_int_equal(plan.kernel_wanted.count, 2);
+	assert_string_equal(plan.kernel_wanted.items[1].glob, "tcp_sendmsg");
+	assert_int_equal(plan.unwanted.count, 1);
 	line_deinit(&line);
 	expect_plan(&line, "-k", "vfs_read", "-u", "app:f", NULL);
-	assert_int_equal(line.plan.wanted.count, 1);
-	assert_int_equal(line.plan.kernel_wanted.count, 1);
+	assert_int_equal(plan.wanted.count, 1);
+	assert_int_equal(plan.kernel_wanted.count, 1);
 	line_deinit(&line);
 	expect_refusal(-EINVAL,
 		"-k 'ext4:f' has a file before the colon, but -k names functions of the kernel",

@@ -14,86 +14,27 @@
 
 #include "agent/commands/trace.h"
 #include "base/cleanup.h"
+#include "tests/unit/plan_fixture.h"
 
-enum { MAX_WORDS = 40, MESSAGE_BYTES = 4096 };
+static struct trace_plan plan;
 
-struct line {
-	struct config config;
-	struct trace_plan plan;
-	char *argv[MAX_WORDS + 1];
-	char message[MESSAGE_BYTES]; /* on standard error */
+static int make_plan(const struct config *config)
+{
+	return trace_plan(config, &plan);
+}
+
+static void deinit_plan(void)
+{
+	trace_plan_deinit(&plan);
+	plan = (struct trace_plan){ 0 };
+}
+
+static const struct planner planner = {
+	.name = "trace",
+	.command = IN_TRACE,
+	.make = make_plan,
+	.deinit = deinit_plan,
 };
-
-/* Reads WORDS, which end in NULL, as the command line. Returns trace_plan()'s result. */
-static int read_line(struct line *line, va_list words)
-{
-	FILE *file = tmpfile();
-	int before = dup(STDERR_FILENO), argc = 1, err;
-	const char *word;
-	size_t size;
-
-	line->argv[0] = strdup("trace");
-	while ((word = va_arg(words, const char *)) != NULL && argc < MAX_WORDS)
-		line->argv[argc++] = strdup(word);
-	line->argv[argc] = NULL;
-	assert_non_null(file);
-	fflush(NULL);
-	dup2(fileno(file), STDERR_FILENO);
-	err = config_parse(&line->config, IN_TRACE, argc, line->argv);
-	if (!err)
-		err = trace_plan(&line->config, &line->plan);
-	fflush(NULL);
-	dup2(before, STDERR_FILENO);
-	close(before);
-	rewind(file);
-	size = fread(line->message, 1, MESSAGE_BYTES - 1, file);
-	line->message[size] = 0;
-	fclose(file);
-	return err;
-}
-
-static void line_deinit(struct line *line)
-{
-	trace_plan_deinit(&line->plan);
-	config_deinit(&line->config);
-	for (size_t i = 0; line->argv[i]; i++)
-		free(line->argv[i]);
-	*line = (struct line){ 0 };
-}
-
-static void expect_plan(struct line *line, ...)
-{
-	va_list words;
-
-	*line = (struct line){ 0 };
-	va_start(words, line);
-	assert_int_equal(read_line(line, words), 0);
-	va_end(words);
-	assert_string_equal(line->message, "");
-}
-
-/* The command line is refused with ERROR and this message, after `fathom trace: `. */
-static void expect_refusal(int error, const char *message, ...)
-{
-	struct line line = { 0 };
-	char expected[MESSAGE_BYTES];
-	va_list words;
-
-	va_start(words, message);
-	assert_int_equal(read_line(&line, words), error);
-	va_end(words);
-	snprintf(expected, sizeof(expected), "fathom trace: %s\n", message);
-	assert_string_equal(line.message, expected);
-	line_deinit(&line);
-}
-
-static char *own_pid(void)
-{
-	static char text[16];
-
-	snprintf(text, sizeof(text), "%d", (int)getpid());
-	return text;
-}
 
 /* ---- accepted -------------------------------------------------------------------------------- */
 
@@ -103,19 +44,19 @@ static void a_process(void **state)
 
 	(void)state;
 	expect_plan(&line, "-p", own_pid(), "-u", "main.*", NULL);
-	assert_string_equal(line.plan.probing.name, "trace");
-	assert_int_equal(line.plan.probing.sampling.collect.tgids[0], getpid());
-	assert_int_equal(line.plan.probing.wanted.count, 1);
-	assert_int_equal(line.plan.named, 1);
-	assert_int_equal(line.plan.drilldown.count, 0);
-	assert_int_equal(line.plan.max_depth, 0);
-	assert_int_equal(line.plan.min_duration_ns, 0);
-	assert_int_equal(line.plan.max_events_per_second, 200000);
-	assert_int_equal(line.plan.probing.duration_ns, 0);
-	assert_null(line.plan.events);
-	assert_null(line.plan.probing.command);
-	assert_false(line.plan.probing.json || line.plan.probing.dry_run);
-	assert_false(trace_rules_any(&line.plan.rules));
+	assert_string_equal(plan.probing.name, "trace");
+	assert_int_equal(plan.probing.sampling.collect.tgids[0], getpid());
+	assert_int_equal(plan.probing.wanted.count, 1);
+	assert_int_equal(plan.named, 1);
+	assert_int_equal(plan.drilldown.count, 0);
+	assert_int_equal(plan.max_depth, 0);
+	assert_int_equal(plan.min_duration_ns, 0);
+	assert_int_equal(plan.max_events_per_second, 200000);
+	assert_int_equal(plan.probing.duration_ns, 0);
+	assert_null(plan.events);
+	assert_null(plan.probing.command);
+	assert_false(plan.probing.json || plan.probing.dry_run);
+	assert_false(trace_rules_any(&plan.rules));
 	line_deinit(&line);
 }
 
@@ -128,20 +69,20 @@ static void every_option(void **state)
 		"--exclude-vendor", "--max-depth", "3", "--min-duration", "5ms", "-d", "10",
 		"--goid", "18", "-o", "/tmp/x.json", "-a", "main.f(n=%ax:s64)",
 		"--test-events-per-second", "7", NULL);
-	assert_string_equal(line.plan.probing.unwanted.items[0].glob, "main.init*");
-	assert_true(line.plan.probing.exclude_vendor);
-	assert_int_equal(line.plan.max_depth, 3);
-	assert_int_equal(line.plan.min_duration_ns, 5000000);
-	assert_true(line.plan.probing.duration_ns == UINT64_C(10000000000));
-	assert_int_equal(line.plan.probing.sampler.collect.filter.fiber_id, 18);
-	assert_string_equal(line.plan.events, "/tmp/x.json");
-	assert_int_equal(line.plan.rules.count, 1);
-	assert_true(trace_rules_any(&line.plan.rules));
-	assert_int_equal(line.plan.max_events_per_second, 7);
+	assert_string_equal(plan.probing.unwanted.items[0].glob, "main.init*");
+	assert_true(plan.probing.exclude_vendor);
+	assert_int_equal(plan.max_depth, 3);
+	assert_int_equal(plan.min_duration_ns, 5000000);
+	assert_true(plan.probing.duration_ns == UINT64_C(10000000000));
+	assert_int_equal(plan.probing.sampler.collect.filter.fiber_id, 18);
+	assert_string_equal(plan.events, "/tmp/x.json");
+	assert_int_equal(plan.rules.count, 1);
+	assert_true(trace_rules_any(&plan.rules));
+	assert_int_equal(plan.max_events_per_second, 7);
 	line_deinit(&line);
 	expect_plan(&line, "-p", own_pid(), "-u", "f", "--json", "--args", NULL);
-	assert_true(line.plan.probing.json);
-	assert_true(trace_rules_any(&line.plan.rules));
+	assert_true(plan.probing.json);
+	assert_true(trace_rules_any(&plan.rules));
 	line_deinit(&line);
 }
 
@@ -151,9 +92,9 @@ static void a_command(void **state)
 
 	(void)state;
 	expect_plan(&line, "-u", "main.*", "--", "/bin/app", "-u", "x", NULL);
-	assert_string_equal(line.plan.probing.command[0], "/bin/app");
-	assert_string_equal(line.plan.probing.command[1], "-u");
-	assert_int_equal(line.plan.probing.wanted.count, 1);
+	assert_string_equal(plan.probing.command[0], "/bin/app");
+	assert_string_equal(plan.probing.command[1], "-u");
+	assert_int_equal(plan.probing.wanted.count, 1);
 	line_deinit(&line);
 }
 
@@ -162,20 +103,20 @@ static void a_command(void **state)
 static void a_file(void **state)
 {
 	struct line line;
-	const struct function_patterns *wanted = &line.plan.probing.wanted;
+	const struct function_patterns *wanted = &plan.probing.wanted;
 
 	(void)state;
 	expect_plan(&line, "-x", "/opt/a[b]*c", "-u", "f*", "-u", "libc:open", "--drilldown", "g",
 		NULL);
 	assert_int_equal(wanted->count, 3);
-	assert_int_equal(line.plan.named, 2);
+	assert_int_equal(plan.named, 2);
 	assert_string_equal(wanted->items[0].glob, "f*");
 	assert_true(function_pattern_names_file(&wanted->items[0], "/opt/a[b]*c"));
 	assert_false(function_pattern_names_file(&wanted->items[0], "/opt/abxc"));
 	assert_string_equal(wanted->items[1].binary, "libc");
 	assert_string_equal(wanted->items[2].glob, "g");
-	assert_int_equal(line.plan.drilldown.count, 1);
-	assert_true(function_pattern_names_file(&line.plan.drilldown.items[0], "/opt/a[b]*c"));
+	assert_int_equal(plan.drilldown.count, 1);
+	assert_true(function_pattern_names_file(&plan.drilldown.items[0], "/opt/a[b]*c"));
 	line_deinit(&line);
 }
 
@@ -187,9 +128,9 @@ static void functions_of_drilldown_are_wanted(void **state)
 	(void)state;
 	expect_plan(
 		&line, "-p", own_pid(), "-u", "f", "--drilldown", "g", "--drilldown", "h", NULL);
-	assert_int_equal(line.plan.probing.wanted.count, 3);
-	assert_int_equal(line.plan.named, 1);
-	assert_string_equal(line.plan.probing.wanted.items[2].glob, "h");
+	assert_int_equal(plan.probing.wanted.count, 3);
+	assert_int_equal(plan.named, 1);
+	assert_string_equal(plan.probing.wanted.items[2].glob, "h");
 	line_deinit(&line);
 }
 
