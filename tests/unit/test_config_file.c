@@ -1,88 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The settings file: what is accepted, what is rejected, and how the message gives the position. */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "tests/unit/config_fixture.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <sched.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
-#include "agent/settings/config_lists.h"
 #include "base/buffer.h"
 #include "base/cleanup.h"
 #include "base/items.h"
 
 enum { BIG = 2 << 20 };
 
-struct fixture {
-	struct config config;
-	char path[64];
-	char *message;
-};
-
-static int setup(void **state)
-{
-	struct fixture *f = calloc(1, sizeof(*f));
-	char *argv[] = { (char *)"agent", NULL };
-	int fd;
-
-	assert_non_null(f);
-	snprintf(f->path, sizeof(f->path), "/tmp/test-config-XXXXXX");
-	fd = mkstemp(f->path);
-	assert_true(fd >= 0);
-	close(fd);
-	assert_int_equal(config_parse(&f->config, IN_AGENT, 1, argv), 0);
-	*state = f;
-	return 0;
-}
-
-static int teardown(void **state)
-{
-	struct fixture *f = *state;
-
-	config_deinit(&f->config);
-	free(f->message);
-	unlink(f->path);
-	free(f);
-	return 0;
-}
-
-static int load_bytes(struct fixture *f, const void *bytes, size_t size)
-{
-	FILE *file = fopen(f->path, "w");
-
-	assert_non_null(file);
-	assert_int_equal(fwrite(bytes, 1, size, file), size);
-	assert_int_equal(fclose(file), 0);
-	free(f->message);
-	return config_load(&f->config, f->path, &f->message);
-}
-
-static int load(struct fixture *f, const char *text)
-{
-	return load_bytes(f, text, strlen(text));
-}
-
 /* Rejected with LINE and WORD in the message; no setting changes. */
 static void refused(struct fixture *f, const char *text, int line, const char *word)
 {
-	char place[80];
-
-	assert_int_equal(load(f, text), -EINVAL);
-	assert_non_null(f->message);
-	snprintf(place, sizeof(place), "%s:%d: ", f->path, line);
-	if (strncmp(f->message, place, strlen(place)) || !strstr(f->message, word))
-		fail_msg("\"%s\" does not say %s…%s", f->message, place, word);
+	load_refused(f, text, line, word);
 	assert_true(config_number(&f->config, SETTING_sampling_frequency) == 19);
 }
 

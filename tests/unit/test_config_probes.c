@@ -1,65 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* `probes:` of the settings file: what is accepted, and what is refused with line, key and reason.
  */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "tests/unit/config_fixture.h"
 
-#include <errno.h>
-#include <fcntl.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
-
-#include "agent/settings/config_lists.h"
 #include "base/buffer.h"
 #include "base/cleanup.h"
-#include "base/io.h"
 
 enum { BIG = 1 << 20 };
-
-struct fixture {
-	struct config config;
-	char path[64];
-	char *message;
-};
-
-static int setup(void **state)
-{
-	struct fixture *f = calloc(1, sizeof(*f));
-	char *argv[] = { (char *)"agent", NULL };
-	int fd;
-
-	assert_non_null(f);
-	snprintf(f->path, sizeof(f->path), "/tmp/test-probes-XXXXXX");
-	fd = mkstemp(f->path);
-	assert_true(fd >= 0);
-	close(fd);
-	assert_int_equal(config_parse(&f->config, IN_AGENT, 1, argv), 0);
-	*state = f;
-	return 0;
-}
-
-static int teardown(void **state)
-{
-	struct fixture *f = *state;
-
-	config_deinit(&f->config);
-	free(f->message);
-	unlink(f->path);
-	free(f);
-	return 0;
-}
-
-static int load(struct fixture *f, const char *text)
-{
-	assert_int_equal(io_replace_file(AT_FDCWD, f->path, text, strlen(text), 0600), 0);
-	free(f->message);
-	return config_load(&f->config, f->path, &f->message);
-}
 
 static const struct config_probes *load_probes(struct fixture *f, const char *text)
 {
@@ -71,13 +18,7 @@ static const struct config_probes *load_probes(struct fixture *f, const char *te
 /* The message begins with the file and LINE, and has WORD; no probe was taken over. */
 static void refused(struct fixture *f, const char *text, int line, const char *word)
 {
-	char place[80];
-
-	assert_int_equal(load(f, text), -EINVAL);
-	assert_non_null(f->message);
-	snprintf(place, sizeof(place), "%s:%d: ", f->path, line);
-	if (strncmp(f->message, place, strlen(place)) || !strstr(f->message, word))
-		fail_msg("\"%s\" does not say %s…%s", f->message, place, word);
+	load_refused(f, text, line, word);
 	assert_null(f->config.lists);
 }
 
