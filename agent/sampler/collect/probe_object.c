@@ -14,16 +14,22 @@ static const char CONFIG_SECTION[] = ".rodata.config";
 static const char SCRATCH_MAP[] = "scratches";
 static const char SCRATCH_TAKEN_MAP[] = "scratch_taken"; /* bpf/scratch_slots.bpf.h */
 
+void *probe_object_constants(const struct bpf_object *object, const char *section, size_t size)
+{
+	struct bpf_map *map = bpf_object__find_map_by_name(object, section);
+	size_t has = 0;
+	void *constants = map ? (void *)bpf_map__initial_value(map, &has) : NULL;
+
+	return has < size ? NULL : constants;
+}
+
 static int write_config(
 	struct bpf_object *object, const struct probe *probe, const struct abi_sampler_config *from)
 {
-	struct bpf_map *map = bpf_object__find_map_by_name(object, CONFIG_SECTION);
-	struct abi_sampler_config *config;
-	size_t size = 0;
+	struct abi_sampler_config *config =
+		probe_object_constants(object, CONFIG_SECTION, sizeof(*config));
 
-	/* Before loading, this is the object's own copy, which may be changed. */
-	config = map ? (void *)bpf_map__initial_value(map, &size) : NULL;
-	if (size < sizeof(*config))
+	if (!config)
 		return -EBADMSG;
 	*config = *from;
 	if (!probe->own_rings)

@@ -5,6 +5,7 @@
 
 #include "agent/sampler/collect/collect.h"
 #include "agent/sampler/collect/kprobe_multi.h"
+#include "agent/sampler/collect/probe_object.h"
 #include "agent/sampler/probes/kernel_latency/kernel_copy.h"
 #include "agent/sampler/probes/kernel_latency/kernel_latency.h"
 #include "agent/sampler/probes/kernel_latency/kernel_ways.h"
@@ -74,12 +75,10 @@ static int kernel_latency_choose_programs(
 int kernel_latency_configure_object(
 	const struct collect_options *options, struct bpf_object *object)
 {
-	struct bpf_map *settings = bpf_object__find_map_by_name(object, ".rodata.probe");
-	struct abi_latency_config *config;
-	size_t size = 0;
+	struct abi_latency_config *config =
+		probe_object_constants(object, ".rodata.probe", sizeof(*config));
 
-	config = settings ? (void *)bpf_map__initial_value(settings, &size) : NULL;
-	if (size < sizeof(*config))
+	if (!config)
 		return -EBADMSG;
 	config->by_sets = options->latency->by_sets || options->latency->kernel_by_sets;
 	config->follow = options->latency->follow;

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "agent/sampler/collect/probe_object.h"
 #include "agent/sampler/collect/process_uprobes.h"
 #include "agent/sampler/collect/uprobe_multi.h"
 #include "agent/sampler/probes/latency/latency_internal.h"
@@ -77,12 +78,10 @@ static int latency_find_event_type(struct latency *l, const char **ret_step)
 /* What the row's configure() has found. */
 static int latency_read_config(struct latency *l, const struct bpf_object *object)
 {
-	struct bpf_map *settings = bpf_object__find_map_by_name(object, ".rodata.probe");
-	const struct abi_latency_config *config;
-	size_t size = 0;
+	const struct abi_latency_config *config =
+		probe_object_constants(object, ".rodata.probe", sizeof(*config));
 
-	config = settings ? bpf_map__initial_value(settings, &size) : NULL;
-	if (size < sizeof(*config))
+	if (!config)
 		return -EBADMSG;
 	l->cookie_in_path = config->cookie_in_path;
 	return 0;

@@ -5,6 +5,7 @@
 
 #include "agent/sampler/collect/attach_probe.h"
 #include "agent/sampler/collect/collect.h"
+#include "agent/sampler/collect/probe_object.h"
 #include "agent/sampler/collect/uprobe_multi.h"
 #include "agent/sampler/probes/latency/latency.h"
 #include "agent/sampler/probes/probes.h"
@@ -94,12 +95,10 @@ static bool latency_has_cookies(const struct collect_options *options)
 
 static int latency_configure_maps(const struct collect_options *options, struct bpf_object *object)
 {
-	struct bpf_map *settings = bpf_object__find_map_by_name(object, ".rodata.probe");
-	struct abi_latency_config *config;
-	size_t size = 0;
+	struct abi_latency_config *config =
+		probe_object_constants(object, ".rodata.probe", sizeof(*config));
 
-	config = settings ? (void *)bpf_map__initial_value(settings, &size) : NULL;
-	if (size < sizeof(*config))
+	if (!config)
 		return -EBADMSG;
 	config->by_sets = options->latency->by_sets;
 	config->follow = options->latency->follow;

@@ -4,6 +4,7 @@
 #include <errno.h>
 
 #include "agent/sampler/collect/collect.h"
+#include "agent/sampler/collect/probe_object.h"
 #include "agent/sampler/probes/probes.h"
 #include "agent/sampler/profile/sample_labels.h"
 #include "agent/sampler/profile/sample_type.h"
@@ -23,13 +24,11 @@ static bool off_cpu_is_wanted(const struct collect_options *options)
 
 static int off_cpu_configure(const struct collect_options *options, struct bpf_object *object)
 {
-	struct bpf_map *settings = bpf_object__find_map_by_name(object, ".rodata.probe");
 	struct bpf_map *kernel_rows = bpf_object__find_map_by_name(object, "kernel_rows");
-	struct abi_off_cpu_config *config;
-	size_t size = 0;
+	struct abi_off_cpu_config *config =
+		probe_object_constants(object, ".rodata.probe", sizeof(*config));
 
-	config = settings ? (void *)bpf_map__initial_value(settings, &size) : NULL;
-	if (size < sizeof(*config))
+	if (!config)
 		return -EBADMSG;
 	if (options->off_cpu_share < 1)
 		config->chance = (uint32_t)MAX(options->off_cpu_share * (double)ALL_WAITS, 1.0);

@@ -4,6 +4,7 @@
 #include <errno.h>
 
 #include "agent/sampler/collect/collect.h"
+#include "agent/sampler/collect/probe_object.h"
 #include "agent/sampler/probes/latency/latency.h"
 #include "agent/sampler/probes/probes.h"
 #include "agent/sampler/probes/trace/trace.h"
@@ -18,12 +19,10 @@ static bool trace_is_wanted(const struct collect_options *options)
 
 int trace_configure_settings(const struct collect_options *options, struct bpf_object *object)
 {
-	struct bpf_map *settings = bpf_object__find_map_by_name(object, ".rodata.trace");
-	struct abi_trace_config *config;
-	size_t size = 0;
+	struct abi_trace_config *config =
+		probe_object_constants(object, ".rodata.trace", sizeof(*config));
 
-	config = settings ? (void *)bpf_map__initial_value(settings, &size) : NULL;
-	if (size < sizeof(*config))
+	if (!config)
 		return -EBADMSG;
 	*config = (struct abi_trace_config){
 		.max_depth = options->trace->max_depth,
