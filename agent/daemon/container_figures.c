@@ -28,6 +28,9 @@ void container_figures_write_metrics(struct metadata *metadata, struct buffer *o
 	exposition_family(out, "fathom_metadata_pods", EXPOSITION_GAUGE,
 		"Pods that container runtimes tell of");
 	exposition_value(out, "fathom_metadata_pods", (double)pods, "%s", "");
+	exposition_family(out, "fathom_kubernetes_pods", EXPOSITION_GAUGE,
+		"Pods of this node that the Kubernetes API server tells of, if it is asked");
+	exposition_value(out, "fathom_kubernetes_pods", (double)figures.api.pods, "%s", "");
 }
 
 void container_figures_write_status(struct metadata *metadata, struct json *j, const char *key)
@@ -48,5 +51,25 @@ void container_figures_write_status(struct metadata *metadata, struct json *j, c
 		daemon_json_text(j, "error", r->trouble);
 		json_close(j);
 	}
+	json_close(j);
+}
+
+void container_figures_write_api(struct metadata *metadata, struct json *j, const char *key)
+{
+	const struct metadata_figures figures = container_figures_of(metadata);
+	const struct metadata_api_figures *api = &figures.api;
+
+	if (!api->is_asked) {
+		json_null(j, key);
+		return;
+	}
+	json_object(j, key);
+	daemon_json_text(j, "server", api->server);
+	daemon_json_text(j, "node", api->node);
+	json_bool(j, "ok", api->has_told && !*api->trouble);
+	json_number(j, "pods", api->pods);
+	json_number(j, "bytes", api->bytes);
+	json_bool(j, "watching", api->is_watching);
+	daemon_json_text(j, "error", api->trouble);
 	json_close(j);
 }

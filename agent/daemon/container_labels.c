@@ -84,6 +84,11 @@ static int container_labels_all_pairs(
 			     labels, "annotationpresent", &pod->annotations, "true", cut);
 }
 
+static const char *container_labels_or_none(const char *text)
+{
+	return text ? text : "";
+}
+
 int container_labels_meta(
 	const struct container_facts *facts, const char *node, struct labels *labels, uint64_t *cut)
 {
@@ -99,6 +104,10 @@ int container_labels_meta(
 		{ "__meta_kubernetes_pod_container_name", facts->name },
 		{ "__meta_kubernetes_pod_container_id", reference },
 		{ "__meta_kubernetes_pod_container_image", facts->image },
+		{ "__meta_kubernetes_pod_controller_kind",
+			container_labels_or_none(pod->controller_kind) },
+		{ "__meta_kubernetes_pod_controller_name",
+			container_labels_or_none(pod->controller_name) },
 	};
 	int err = 0;
 
@@ -165,24 +174,52 @@ static size_t container_labels_owner(const struct container_pod *pod)
 	return container_pairs_get(&pod->labels, "controller-revision-hash") ? length : 0;
 }
 
-bool container_labels_service(const struct container_facts *facts, char *name, size_t size)
+/*
+ * The length of the controller's name, as the API server tells it, without what a Deployment has
+ * appended to its ReplicaSet's; 0 = none is told. What owns a static pod is its node.
+ */
+static size_t container_labels_controller(const struct container_pod *pod)
+{
+	const char *hash = container_pairs_get(&pod->labels, "pod-template-hash");
+	const char *kind = pod->controller_kind, *name = pod->controller_name;
+	size_t length = name ? strlen(name) : 0, hash_length = hash ? strlen(hash) : 0;
+
+	if (!length || !strcmp(kind, "Node"))
+		return 0;
+	if (strcmp(kind, "ReplicaSet") != 0 || !hash_length || length <= hash_length + 1 ||
+		strcmp(name + length - hash_length, hash) != 0 ||
+		name[length - hash_length - 1] != '-')
+		return length;
+	return length - hash_length - 1;
+}
+
+/* An annotation, or a label of the application or of a job; NULL = none. */
+static const char *container_labels_named(const struct container_pod *pod)
 {
 	static const char *const annotations[] = { "resource.opentelemetry.io/service.name",
 		"pyroscope.io/service_name" };
 	static const char *const applications[] = { "app.kubernetes.io/name", "app", "k8s-app" };
 	static const char *const jobs[] = { "batch.kubernetes.io/job-name", "job-name" };
-	const struct container_pod *pod = facts->pod;
 	const char *text =
 		container_labels_first(&pod->annotations, annotations, ARRAY_SIZE(annotations));
-	size_t owner;
 
 	if (!text)
 		text = container_labels_first(&pod->labels, applications, ARRAY_SIZE(applications));
-	if (!text)
-		text = container_labels_first(&pod->labels, jobs, ARRAY_SIZE(jobs));
-	owner = text ? 0 : container_labels_owner(pod);
-	if (owner) {
-		snprintf(name, size, "%.*s", (int)owner, pod->name);
+	return text ? text : container_labels_first(&pod->labels, jobs, ARRAY_SIZE(jobs));
+}
+
+bool container_labels_service(const struct container_facts *facts, char *name, size_t size)
+{
+	const struct container_pod *pod = facts->pod;
+	const char *text = container_labels_named(pod), *owner = pod->controller_name;
+	size_t length = text ? 0 : container_labels_controller(pod);
+
+	if (!text && !length) {
+		owner = pod->name;
+		length = container_labels_owner(pod);
+	}
+	if (length) {
+		snprintf(name, size, "%.*s", (int)length, owner);
 		return true;
 	}
 	text = text ? text : facts->name;

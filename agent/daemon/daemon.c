@@ -17,6 +17,7 @@
 #include "agent/settings/log_options.h"
 #include "agent/settings/sampling_options.h"
 #include "agent/daemon/daemon_internal.h"
+#include "agent/daemon/metadata_settings.h"
 #include "agent/daemon/notify.h"
 #include "agent/daemon/token.h"
 #include "base/cleanup.h"
@@ -151,15 +152,12 @@ static int make_export(struct daemon *d)
 
 static int make_metadata(struct daemon *d)
 {
-	const char *socket = config_text(&d->config, SETTING_container_runtime_socket);
-	int err;
+	autofree char *message = NULL;
+	int err = metadata_settings_create(
+		&d->config, sampler_metrics_to_add(d->sampler), &d->metadata, &message);
 
-	if (socket && !*socket)
-		return 0;
-	err = metadata_create(socket, sampler_metrics_to_add(d->sampler), &d->metadata);
 	if (err)
-		fprintf(stderr, "fathom agent: --metadata-container-runtime-socket-path: %s\n",
-			strerror(-err));
+		fprintf(stderr, "fathom agent: %s\n", message ? message : strerror(-err));
 	return err;
 }
 

@@ -24,6 +24,8 @@ static bool can_change(enum setting id)
 		SETTING_log_level,
 		SETTING_log_format,
 		SETTING_external_labels,
+		SETTING_container_runtime_socket,
+		SETTING_kubernetes_api,
 		SETTING_series_labels,
 		SETTING_series_max,
 		SETTING_include_env_var,

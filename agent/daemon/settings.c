@@ -11,6 +11,7 @@
 #include "agent/daemon/daemon.h"
 #include "agent/daemon/daemon_internal.h"
 #include "agent/daemon/fixed_settings.h"
+#include "agent/daemon/metadata_settings.h"
 #include "agent/daemon/notify.h"
 #include "agent/daemon/token.h"
 #include "agent/server/serve/address.h"
@@ -58,16 +59,6 @@ static int read_selection(
 		err == -EINVAL
 			? "must be KEY=GLOB, with a key of pid, comm, executable or container_id"
 			: strerror(-err));
-}
-
-static int check_socket(const struct config *config, char **ret_message)
-{
-	const char *socket = config_text(config, SETTING_container_runtime_socket);
-
-	if (!socket || !*socket || metadata_socket_is_valid(socket))
-		return 0;
-	return config_refuse(config, SETTING_container_runtime_socket, ret_message,
-		" must be an absolute path of less than 108 bytes");
 }
 
 static int check_limits(const struct config *config, char **ret_message)
@@ -118,7 +109,7 @@ int daemon_settings_read(
 			" must be a probability from 0 (off) to 1 (all)");
 	err = check_limits(config, ret_message);
 	if (!err)
-		err = check_socket(config, ret_message);
+		err = metadata_settings_check(config, ret_message);
 	if (!err)
 		err = daemon_export_check(config, ret_message);
 	if (!err)
@@ -245,21 +236,49 @@ static int apply_probes(struct daemon *d, const struct config *config, char **re
 	return err;
 }
 
-/* The stores come last of what can fail: daemon_export_reload() changes all or nothing. */
-static int apply_what_can_fail(struct daemon *d, const struct config *config, char **ret_message)
+/* What was known is forgotten: others may tell something else. *RET_NEW is D's if nothing changes.
+ */
+static int make_metadata_again(struct daemon *d, const struct config *config,
+	struct metadata **ret_new, char **ret_message)
 {
-	char *token = NULL;
-	int err = token_get(config, d->cache_directory, &token, ret_message);
+	if (metadata_settings_differ(&d->config, config))
+		return metadata_settings_create(
+			config, sampler_metrics_to_add(d->sampler), ret_new, ret_message);
+	*ret_new = d->metadata;
+	return 0;
+}
+
+/* The stores come last of what can fail: daemon_export_reload() changes all or nothing. */
+static int apply_probes_and_stores(
+	struct daemon *d, const struct config *config, char **ret_message)
+{
+	int err = apply_probes(d, config, ret_message);
 
 	if (err)
 		return err;
-	err = apply_probes(d, config, ret_message);
-	if (!err) {
-		err = daemon_export_reload(&d->export, config, sampler_metrics_to_add(d->sampler),
-			d->cache_directory, ret_message);
-		if (err)
-			restore_probes(d);
-	}
+	err = daemon_export_reload(&d->export, config, sampler_metrics_to_add(d->sampler),
+		d->cache_directory, ret_message);
+	if (err)
+		restore_probes(d);
+	return err;
+}
+
+static int apply_what_can_fail(struct daemon *d, const struct config *config, char **ret_message)
+{
+	struct metadata *metadata = d->metadata, *other;
+	char *token = NULL;
+	int err = token_get(config, d->cache_directory, &token, ret_message);
+
+	if (!err)
+		err = make_metadata_again(d, config, &metadata, ret_message);
+	if (!err)
+		err = apply_probes_and_stores(d, config, ret_message);
+	/* Whichever is not needed: the new one if something else has failed. */
+	other = err ? metadata : d->metadata;
+	if (!err)
+		d->metadata = metadata;
+	if (other != d->metadata)
+		metadata_destroy(other);
 	if (err) {
 		secret_free(&token);
 		return err;

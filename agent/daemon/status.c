@@ -336,6 +336,7 @@ int daemon_write_status(void *context, struct buffer *out)
 	write_store(&j, d);
 	write_export(&j, d);
 	container_figures_write_status(d->metadata, &j, "container_runtimes");
+	container_figures_write_api(d->metadata, &j, "kubernetes_api");
 	daemon_probes_write_status(d->probes, &j);
 	write_counters(&j, sampler_metrics(d->sampler));
 	json_close(&j);

@@ -53,6 +53,31 @@ def version(name="containerd"):
     return field(1, "0.1.0") + field(2, name) + field(3, "v1.7.24") + field(4, "v1")
 
 
+# ---- processes in containers ----------------------------------------------------------------
+@contextlib.contextmanager
+def in_cgroup(program, root, *path):
+    """A busy process of PROGRAM in a cgroup of that PATH, made for it."""
+    folders = [os.path.join(root, *path[:n + 1]) for n in range(len(path))]
+    made = []
+    try:
+        for folder in folders:
+            if not os.path.isdir(folder):
+                os.mkdir(folder)
+                made.append(folder)
+        join = "echo $$ > %s/cgroup.procs && exec %s 600" % (folders[-1], program)
+        with Workload(["sh", "-c", join]) as w:
+            yield w
+    finally:
+        for folder in reversed(made):
+            wait_until(lambda: removed(folder), "%s is empty" % folder)
+
+
+def removed(folder):
+    with contextlib.suppress(OSError):
+        os.rmdir(folder)
+    return not os.path.exists(folder)
+
+
 # ---- servers --------------------------------------------------------------------------------
 def python_with_grpc():
     for python in ("/usr/bin/python3", sys.executable):

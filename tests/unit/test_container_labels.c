@@ -105,6 +105,34 @@ static void the_owner_shows_in_the_pods_name(void **state)
 	ASSERT_SERVICE("-0", "main", { "statefulset.kubernetes.io/pod-name", "-0" });
 }
 
+static void assert_owned(const char *kind, const char *name, const char *hash, const char *expected)
+{
+	const struct container_pair labels[] = { { "pod-template-hash", hash } };
+	struct told t;
+
+	told_init(&t, "my-shop-7d4b9c6f5-x8k2p", "main");
+	t.pod.labels = (struct container_pairs){ labels, hash ? 1 : 0 };
+	t.pod.controller_kind = kind;
+	t.pod.controller_name = name;
+	assert_string_equal(service_of(&t), expected);
+}
+
+/* A pod's name may have been cut to fit; the controller's is whole. */
+static void the_controller_names_the_service(void **state)
+{
+	(void)state;
+	assert_owned("ReplicaSet", "long-shop-5f", "5f", "long-shop");
+	assert_owned("ReplicaSet", "long-shop-5f", "6a", "long-shop-5f");
+	assert_owned("ReplicaSet", "long-shop5f", "5f", "long-shop5f");
+	assert_owned("ReplicaSet", "-5f", "5f", "-5f");
+	assert_owned("ReplicaSet", "alone", NULL, "alone");
+	assert_owned("StatefulSet", "db", NULL, "db");
+	assert_owned("Job", "night-1", NULL, "night-1");
+	/* A static pod's is its node. */
+	assert_owned("Node", "node-1", NULL, "main");
+	assert_owned("", "", "7d4b9c6f5", "my-shop");
+}
+
 static void assert_label(const struct labels *labels, const char *name, const char *value)
 {
 	const char *found = labels_get(labels, name);
@@ -219,6 +247,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_service_is_named_in_order),
 		cmocka_unit_test(the_owner_shows_in_the_pods_name),
+		cmocka_unit_test(the_controller_names_the_service),
 		cmocka_unit_test(labels_have_prometheus_names),
 		cmocka_unit_test(many_labels_leave_room),
 		cmocka_unit_test(histograms_have_the_pod),

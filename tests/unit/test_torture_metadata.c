@@ -120,8 +120,9 @@ static void an_answer_is_taken_whole_or_not_at_all(void **state)
 
 static int start_and_stop(void *context)
 {
+	const struct metadata_options options = { .socket = "/nowhere/cri.sock" };
 	struct metadata *m = NULL;
-	int err = metadata_create("/nowhere/cri.sock", context, &m);
+	int err = metadata_create(&options, context, &m);
 
 	if (!err)
 		metadata_ask(m);

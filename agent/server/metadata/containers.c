@@ -142,8 +142,7 @@ static bool containers_is_id(const char *text)
 	return text && strlen(text) == ID_DIGITS && strspn(text, "0123456789abcdef") == ID_DIGITS;
 }
 
-/* Whether TEXT can identify something as it is. */
-static bool containers_is_name(const char *text)
+bool container_is_name(const char *text)
 {
 	size_t length = text ? strlen(text) : 0;
 
@@ -152,7 +151,7 @@ static bool containers_is_name(const char *text)
 
 static bool containers_is_name_or_none(const char *text)
 {
-	return !text || !*text || containers_is_name(text);
+	return !text || !*text || container_is_name(text);
 }
 
 static int containers_copy(struct containers *c, const char *text, const char **ret_copy)
@@ -228,7 +227,7 @@ int containers_add_pod(struct containers *c, const struct containers_pod *pod)
 	struct entry *entry;
 	int err;
 
-	if (!containers_is_id(pod->id) || !containers_is_name(pod->name) ||
+	if (!containers_is_id(pod->id) || !container_is_name(pod->name) ||
 		!containers_is_name_or_none(pod->namespace) ||
 		!containers_is_name_or_none(pod->uid)) {
 		c->refused.invalid++;
@@ -267,7 +266,7 @@ int containers_add(struct containers *c, const char *id, const char *pod_id, con
 	struct entry *entry;
 	int err;
 
-	if (!containers_is_id(id) || !containers_is_id(pod_id) || !containers_is_name(name)) {
+	if (!containers_is_id(id) || !containers_is_id(pod_id) || !container_is_name(name)) {
 		c->refused.invalid++;
 		return 0;
 	}
@@ -409,12 +408,28 @@ int containers_finish(
 
 /* ---- reading -------------------------------------------------------------------------------- */
 
+static bool containers_is_told(const struct entry *entry)
+{
+	return !entry->conflict && entry->facts.pod;
+}
+
 const struct container_facts *containers_find(const struct containers *c, const char *id)
 {
 	unsigned int chain;
 	const struct entry *entry = containers_table_find(&c->containers, id, &chain);
 
-	return entry && !entry->conflict && entry->facts.pod ? &entry->facts : NULL;
+	return entry && containers_is_told(entry) ? &entry->facts : NULL;
+}
+
+const struct container_facts *containers_next(const struct containers *c, size_t *at)
+{
+	while (*at < c->containers.count) {
+		const struct entry *entry = c->containers.all[(*at)++];
+
+		if (containers_is_told(entry))
+			return &entry->facts;
+	}
+	return NULL;
 }
 
 size_t containers_count(const struct containers *c)

@@ -35,6 +35,8 @@ struct container_pod {
 	const char *id; /* of its sandbox */
 	const char *name, *namespace, *uid; /* "" = not told */
 	struct container_pairs labels, annotations;
+	/* The owner that made it, as the API server tells: ReplicaSet, Job, …; NULL = not told. */
+	const char *controller_kind, *controller_name;
 };
 
 struct container_facts {
@@ -55,6 +57,9 @@ struct containers_refused {
 };
 
 struct containers;
+
+/* Whether TEXT, which may be NULL, can identify something as it is. */
+bool container_is_name(const char *text);
 
 /* RUNTIME: its name for itself; foreign. The new table has one reference. */
 int containers_create(const char *runtime, struct containers **ret_containers);
@@ -80,6 +85,8 @@ int containers_finish(struct containers *c, const struct containers *old, uint64
 
 /* Finished tables only. NULL if ID is unknown, has no known pod or is in conflict. */
 const struct container_facts *containers_find(const struct containers *c, const char *id);
+/* All that can be found, one after the other: start with *AT = 0; NULL at the end. */
+const struct container_facts *containers_next(const struct containers *c, size_t *at);
 size_t containers_count(const struct containers *c); /* without those of OLD */
 size_t containers_pod_count(const struct containers *c);
 const struct containers_refused *containers_refused(const struct containers *c);

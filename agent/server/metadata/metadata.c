@@ -13,13 +13,16 @@
 #include <unistd.h>
 
 #include "agent/server/metadata/cri_runtime.h"
+#include "agent/server/metadata/joined.h"
+#include "agent/server/metadata/kubernetes/api_server.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/log.h"
 
-enum { ID_DIGITS = 64, LONGEST_TURN_MS = 10000 };
+enum { LONGEST_TURN_MS = 10000 };
 
 static const uint64_t MILLISECOND_NS = 1000000;
+static const uint64_t JOIN_NS = 1000000000; /* between two joins because pods have changed */
 
 /* Where runtimes listen by default. Kubernetes, k3s and RKE2, k0s, MicroK8s, CRI-O, Docker's shim.
  */
@@ -44,24 +47,26 @@ struct metadata {
 	pthread_mutex_t lock; /* protects the fields up to the blank line */
 	bool stopping, asked;
 	struct containers *tables[METADATA_RUNTIMES]; /* NULL = none yet */
+	struct joined *joined; /* of these tables; NULL = none yet, or memory is short */
 	struct metadata_figures figures;
 
 	/* Used by the thread only. */
 	CURLM *multi; /* NULL until there is a socket: libcurl is loaded then */
 	struct cri_runtime runtimes[METADATA_RUNTIMES];
 	size_t count;
+	bool asks_api;
+	struct api_server api; /* if ASKS_API */
+	uint64_t joined_changes; /* of the API server's pods, in `joined` */
+	uint64_t join_due_ns; /* not before */
 };
 
 /* ---- the thread ----------------------------------------------------------------------------- */
 
-static void metadata_publish(struct metadata *m)
+static void metadata_write_runtimes(const struct metadata *m, struct metadata_figures *figures)
 {
-	struct metadata_figures figures = { .count = 0 };
-	struct containers *old[METADATA_RUNTIMES] = { NULL };
-
 	for (size_t i = 0; i < m->count; i++) {
 		const struct cri_runtime *r = &m->runtimes[i];
-		struct metadata_runtime_figures *f = &figures.runtimes[figures.count];
+		struct metadata_runtime_figures *f = &figures->runtimes[figures->count];
 
 		if (!r->table && !*r->trouble)
 			continue;
@@ -71,8 +76,65 @@ static void metadata_publish(struct metadata *m)
 		f->containers = r->table ? containers_count(r->table) : 0;
 		f->pods = r->table ? containers_pod_count(r->table) : 0;
 		f->has_events = r->events.easy != NULL;
-		figures.count++;
+		figures->count++;
 	}
+}
+
+static void metadata_write_api(const struct metadata *m, struct metadata_api_figures *f)
+{
+	const struct api_server *api = &m->api;
+
+	f->is_asked = m->asks_api;
+	if (!m->asks_api)
+		return;
+	snprintf(f->server, sizeof(f->server), "%.150s:%s", api->access.host, api->access.port);
+	snprintf(f->node, sizeof(f->node), "%.*s", METADATA_TEXT_BYTES - 1, api->access.node);
+	snprintf(f->trouble, sizeof(f->trouble), "%.*s", METADATA_TEXT_BYTES - 1, api->trouble);
+	f->pods = api_pods_count(&api->pods);
+	f->bytes = api->pods.bytes;
+	f->is_watching = api->state == API_WATCHING;
+	f->has_told = api->has_told;
+}
+
+static bool metadata_has_new_tables(const struct metadata *m)
+{
+	for (size_t i = 0; i < m->count; i++) {
+		if (m->tables[i] != m->runtimes[i].table)
+			return true;
+	}
+	return false;
+}
+
+/* NULL: memory is short, so pods have only what the runtimes tell. */
+static struct joined *metadata_join(struct metadata *m, uint64_t now_ns)
+{
+	struct containers *tables[METADATA_RUNTIMES] = { NULL };
+	struct joined *joined = NULL;
+
+	for (size_t i = 0; i < m->count; i++)
+		tables[i] = m->runtimes[i].table;
+	if (joined_create(tables, m->count, &m->api.pods, &joined))
+		metrics_add(m->metrics, METRIC_API_NO_MEMORY, 1);
+	m->joined_changes = m->api.pods.changes;
+	m->join_due_ns = now_ns + JOIN_NS;
+	return joined;
+}
+
+static bool metadata_wants_join(const struct metadata *m, uint64_t now_ns)
+{
+	return m->asks_api && m->joined_changes != m->api.pods.changes && now_ns >= m->join_due_ns;
+}
+
+/* Tables and what is joined to them become visible together. */
+static void metadata_publish(struct metadata *m, uint64_t now_ns)
+{
+	struct metadata_figures figures = { .count = 0 };
+	struct containers *old[METADATA_RUNTIMES] = { NULL };
+	bool joins = (m->asks_api && metadata_has_new_tables(m)) || metadata_wants_join(m, now_ns);
+	struct joined *joined = joins ? metadata_join(m, now_ns) : NULL, *old_joined = NULL;
+
+	metadata_write_runtimes(m, &figures);
+	metadata_write_api(m, &figures.api);
 	pthread_mutex_lock(&m->lock);
 	m->figures = figures;
 	for (size_t i = 0; i < m->count; i++) {
@@ -83,9 +145,14 @@ static void metadata_publish(struct metadata *m)
 		old[i] = m->tables[i];
 		m->tables[i] = table ? containers_ref(table) : NULL;
 	}
+	if (joins) {
+		old_joined = m->joined;
+		m->joined = joined;
+	}
 	pthread_mutex_unlock(&m->lock);
 	for (size_t i = 0; i < m->count; i++)
 		containers_unref(old[i]);
+	joined_unref(old_joined);
 }
 
 /* Loads libcurl when a runtime is to be asked for the first time. */
@@ -102,6 +169,11 @@ static void metadata_step(struct metadata *m, uint64_t now_ns)
 		if (cri_runtime_is_due(&m->runtimes[i], now_ns))
 			cri_runtime_begin(&m->runtimes[i], metadata_multi(m), now_ns);
 	}
+	if (!m->asks_api)
+		return;
+	api_server_look(&m->api, now_ns);
+	if (api_server_is_due(&m->api, now_ns))
+		api_server_begin(&m->api, metadata_multi(m), now_ns);
 }
 
 static void metadata_take_answers(struct metadata *m)
@@ -111,13 +183,15 @@ static void metadata_take_answers(struct metadata *m)
 
 	while ((message = curl_multi_info_read(m->multi, &left)) != NULL) {
 		CURLcode code = message->data.result;
-		struct cri_call *call = NULL;
+		void *call = NULL;
 
 		if (message->msg != CURLMSG_DONE)
 			continue;
 		curl_easy_getinfo(message->easy_handle, CURLINFO_PRIVATE, (char **)&call);
 		for (size_t i = 0; i < m->count; i++)
 			(void)cri_runtime_on_end(&m->runtimes[i], call, code, clock_monotonic_ns());
+		if (m->asks_api)
+			api_server_on_end(&m->api, call, code, clock_monotonic_ns());
 	}
 }
 
@@ -127,6 +201,10 @@ static int metadata_turn_ms(const struct metadata *m, uint64_t now_ns)
 
 	for (size_t i = 0; i < m->count; i++)
 		until = MIN(until, cri_runtime_next_ns(&m->runtimes[i]));
+	if (m->asks_api)
+		until = MIN(until, api_server_next_ns(&m->api));
+	if (m->asks_api && m->joined_changes != m->api.pods.changes)
+		until = MIN(until, m->join_due_ns);
 	return until <= now_ns ? 1 : (int)((until - now_ns) / MILLISECOND_NS) + 1;
 }
 
@@ -170,7 +248,7 @@ static void *metadata_run(void *context)
 	pthread_setname_np(pthread_self(), "metadata");
 	while (metadata_take_wishes(m, now)) {
 		metadata_step(m, now);
-		metadata_publish(m);
+		metadata_publish(m, now);
 		metadata_wait(m, metadata_turn_ms(m, now));
 		now = clock_monotonic_ns();
 	}
@@ -217,21 +295,25 @@ bool metadata_socket_is_valid(const char *socket)
 	return *path == '/' && strlen(path) < CRI_SOCKET_BYTES;
 }
 
-static int metadata_make(struct metadata *m, const char *socket)
+static int metadata_make(struct metadata *m, const struct metadata_options *o)
 {
-	if (socket && !metadata_socket_is_valid(socket))
+	if (o->socket && !metadata_socket_is_valid(o->socket))
 		return -EINVAL;
-	m->path = socket ? strdup(metadata_socket_path(socket)) : NULL;
-	if (socket && !m->path)
+	m->path = o->socket ? strdup(metadata_socket_path(o->socket)) : NULL;
+	if (o->socket && !m->path)
 		return -ENOMEM;
 	m->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	if (m->wake_fd < 0)
 		return -errno;
 	metadata_add_runtimes(m);
+	m->asks_api = o->api != NULL;
+	if (o->api)
+		api_server_init(&m->api, o->api, m->metrics);
 	return metadata_start(m);
 }
 
-int metadata_create(const char *socket, struct metrics *metrics, struct metadata **ret_metadata)
+int metadata_create(const struct metadata_options *options, struct metrics *metrics,
+	struct metadata **ret_metadata)
 {
 	struct metadata *m = calloc(1, sizeof(*m));
 	int err;
@@ -241,7 +323,7 @@ int metadata_create(const char *socket, struct metrics *metrics, struct metadata
 	pthread_mutex_init(&m->lock, NULL);
 	m->metrics = metrics;
 	m->wake_fd = -1;
-	err = metadata_make(m, socket);
+	err = metadata_make(m, options);
 	if (err) {
 		metadata_destroy(m);
 		return err;
@@ -272,6 +354,9 @@ void metadata_destroy(struct metadata *m)
 		cri_runtime_deinit(&m->runtimes[i]);
 		containers_unref(m->tables[i]);
 	}
+	if (m->asks_api)
+		api_server_deinit(&m->api);
+	joined_unref(m->joined);
 	if (m->multi)
 		curl_multi_cleanup(m->multi);
 	if (m->wake_fd >= 0)
@@ -293,7 +378,7 @@ void metadata_ask(struct metadata *m)
 
 void metadata_view_init(struct metadata_view *view, struct metadata *m)
 {
-	view->count = 0;
+	*view = (struct metadata_view){ 0 };
 	if (!m)
 		return;
 	pthread_mutex_lock(&m->lock);
@@ -301,53 +386,8 @@ void metadata_view_init(struct metadata_view *view, struct metadata *m)
 		if (m->tables[i])
 			view->tables[view->count++] = containers_ref(m->tables[i]);
 	}
+	view->joined = m->joined ? joined_ref(m->joined) : NULL;
 	pthread_mutex_unlock(&m->lock);
-}
-
-void metadata_view_deinit(struct metadata_view *view)
-{
-	for (size_t i = 0; i < view->count; i++)
-		containers_unref(view->tables[i]);
-	view->count = 0;
-}
-
-/* The outermost ID of `ID` or `ID/INNER`; false for `user-UID/ID`, which a user chose. */
-static bool metadata_outermost(const char *container_id, char ret_id[ID_DIGITS + 1])
-{
-	size_t length = strcspn(container_id, "/");
-
-	if (length != ID_DIGITS)
-		return false;
-	memcpy(ret_id, container_id, ID_DIGITS);
-	ret_id[ID_DIGITS] = 0;
-	return true;
-}
-
-bool metadata_can_know(const struct metadata_view *view, const char *container_id)
-{
-	char id[ID_DIGITS + 1];
-
-	return view->count && metadata_outermost(container_id, id);
-}
-
-const struct container_facts *metadata_view_find(
-	const struct metadata_view *view, const char *container_id)
-{
-	const struct container_facts *found = NULL;
-	char id[ID_DIGITS + 1];
-
-	if (!metadata_outermost(container_id, id))
-		return NULL;
-	for (size_t i = 0; i < view->count; i++) {
-		const struct container_facts *facts = containers_find(view->tables[i], id);
-
-		if (found && facts &&
-			(strcmp(found->pod->uid, facts->pod->uid) ||
-				strcmp(found->name, facts->name)))
-			return NULL;
-		found = facts ? facts : found;
-	}
-	return found;
 }
 
 void metadata_figures(struct metadata *m, struct metadata_figures *ret_figures)

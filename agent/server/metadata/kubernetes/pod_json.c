@@ -1,0 +1,286 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "agent/server/metadata/kubernetes/pod_json.h"
+
+#include <errno.h>
+#include <jansson.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "agent/server/metadata/container_pairs.h"
+#include "base/arena.h"
+#include "base/cleanup.h"
+#include "base/utf8.h"
+
+enum {
+	PARSED_BYTES = 16 << 20,
+	ARENA_BYTES = 8 << 20,
+	PAIRS_LIMIT = 4096, /* looked at */
+	OWNERS_LIMIT = 64, /* looked at */
+};
+
+static const char mirror_annotation[] = "kubernetes.io/config.mirror";
+
+/* ---- memory --------------------------------------------------------------------------------- */
+
+/*
+ * jansson's allocator has no context. It is called only by the thread that parses: two bytes of
+ * JSON can take two hundred of its memory.
+ */
+static _Thread_local size_t pod_json_left_bytes;
+static _Thread_local bool pod_json_over_limit;
+
+static void *pod_json_malloc(size_t size)
+{
+	if (size > pod_json_left_bytes) {
+		pod_json_over_limit = true;
+		return NULL;
+	}
+	pod_json_left_bytes -= size;
+	return malloc(size);
+}
+
+static void pod_json_free(json_t **value)
+{
+	json_decref(*value);
+}
+
+static int pod_json_load(const void *bytes, size_t size, json_t **ret_value)
+{
+	json_error_t error;
+
+	json_set_alloc_funcs(pod_json_malloc, free);
+	pod_json_left_bytes = PARSED_BYTES;
+	pod_json_over_limit = false;
+	*ret_value = json_loadb(size ? bytes : "", size, JSON_ALLOW_NUL, &error);
+	if (*ret_value)
+		return 0;
+	if (pod_json_over_limit)
+		return -E2BIG;
+	return json_error_code(&error) == json_error_out_of_memory ? -ENOMEM : -EBADMSG;
+}
+
+/* ---- texts ---------------------------------------------------------------------------------- */
+
+/* "" if there is no such text, or if it has a NUL: no name may. */
+static const char *pod_json_text(const json_t *object, const char *key)
+{
+	const json_t *value = json_object_get(object, key);
+	const char *text = json_string_value(value);
+
+	return text && strlen(text) == json_string_length(value) ? text : "";
+}
+
+/* False if it is too long, or not plain text. */
+static bool pod_json_token(const json_t *object, const char *key, char *token, size_t size)
+{
+	const char *text = pod_json_text(object, key);
+
+	if (strlen(text) >= size || !utf8_is_clean(text, strlen(text)))
+		return false;
+	snprintf(token, size, "%s", text);
+	return true;
+}
+
+static void pod_json_message(const json_t *status, char message[POD_JSON_MESSAGE_BYTES])
+{
+	snprintf(message, POD_JSON_MESSAGE_BYTES, "%s", pod_json_text(status, "message"));
+	utf8_clean(message, strlen(message));
+}
+
+static int pod_json_number(const json_t *object, const char *key)
+{
+	json_int_t number = json_integer_value(json_object_get(object, key));
+
+	return number > 0 && number < 1000 ? (int)number : 0;
+}
+
+/* ---- a pod ---------------------------------------------------------------------------------- */
+
+/* A NUL becomes another control character, which is replaced later. */
+static const char *pod_json_copy(struct arena *arena, const json_t *value)
+{
+	const char *text = json_string_value(value);
+	size_t length = json_string_length(value);
+	char *copy = arena_strndup(arena, text ? text : "", length);
+
+	for (size_t i = 0; copy && i < length; i++)
+		copy[i] = copy[i] ? copy[i] : '\1';
+	return copy;
+}
+
+static int pod_json_pairs(
+	struct arena *arena, json_t *object, struct container_pairs *ret_pairs, uint64_t *refused)
+{
+	size_t size = MIN(json_object_size(object), (size_t)PAIRS_LIMIT), count = 0;
+	struct container_pair *pairs = arena_alloc(arena, MAX(size, 1) * sizeof(*pairs));
+	json_t *value;
+	const char *name;
+
+	*refused += json_object_size(object) - size;
+	if (!pairs)
+		return arena->error;
+	json_object_foreach(object, name, value)
+	{
+		if (count == size)
+			break;
+		pairs[count].name = name;
+		pairs[count].value = pod_json_copy(arena, value);
+		if (!pairs[count++].value)
+			return arena->error;
+	}
+	return container_pairs_copy(arena, pairs, count, ret_pairs, refused);
+}
+
+/* The owner that controls it: there is one at most (OwnerReference in meta/v1). */
+static void pod_json_controller(const json_t *metadata, struct api_pod *pod)
+{
+	const json_t *owners = json_object_get(metadata, "ownerReferences");
+	size_t count = MIN(json_array_size(owners), (size_t)OWNERS_LIMIT);
+
+	for (size_t i = 0; i < count; i++) {
+		const json_t *owner = json_array_get(owners, i);
+		const char *kind = pod_json_text(owner, "kind");
+		const char *name = pod_json_text(owner, "name");
+
+		if (!json_is_true(json_object_get(owner, "controller")) ||
+			!container_is_name(kind) || !container_is_name(name))
+			continue;
+		pod->controller_kind = kind;
+		pod->controller_name = name;
+		return;
+	}
+}
+
+static int pod_json_fill(
+	struct arena *arena, const json_t *object, struct api_pod *pod, uint64_t *refused)
+{
+	const json_t *metadata = json_object_get(object, "metadata");
+	const char *mirrored;
+	int err;
+
+	*pod = (struct api_pod){
+		.uid = pod_json_text(metadata, "uid"),
+		.name = pod_json_text(metadata, "name"),
+		.namespace = pod_json_text(metadata, "namespace"),
+		.controller_kind = "",
+		.controller_name = "",
+	};
+	err = pod_json_pairs(arena, json_object_get(metadata, "labels"), &pod->labels, refused);
+	if (!err)
+		err = pod_json_pairs(arena, json_object_get(metadata, "annotations"),
+			&pod->annotations, refused);
+	if (err)
+		return err;
+	pod_json_controller(metadata, pod);
+	mirrored = container_pairs_get(&pod->annotations, mirror_annotation);
+	pod->uid = mirrored ? mirrored : pod->uid;
+	return container_is_name(pod->uid) && container_is_name(pod->name) &&
+			       container_is_name(pod->namespace)
+		       ? 0
+		       : -EBADMSG;
+}
+
+static int pod_json_take(const json_t *object, struct api_pod **ret_pod, uint64_t *refused)
+{
+	autocall(arena_deinit) struct arena arena;
+	struct api_pod pod;
+	int err;
+
+	arena_init(&arena, ARENA_BYTES);
+	err = pod_json_fill(&arena, object, &pod, refused);
+	return err ? err : api_pod_copy(&pod, ret_pod);
+}
+
+int pod_json_pod(const void *bytes, size_t size, struct api_pod **ret_pod, uint64_t *refused_pairs)
+{
+	autocall(pod_json_free) json_t *object = NULL;
+	int err = pod_json_load(bytes, size, &object);
+
+	return err ? err : pod_json_take(object, ret_pod, refused_pairs);
+}
+
+/* ---- an event ------------------------------------------------------------------------------- */
+
+static bool pod_json_event_type(const char *text, enum pod_json_event_type *ret_type)
+{
+	static const struct {
+		const char *text;
+		enum pod_json_event_type type;
+	} types[] = {
+		{ "ADDED", POD_JSON_IS },
+		{ "MODIFIED", POD_JSON_IS },
+		{ "DELETED", POD_JSON_DELETED },
+		{ "BOOKMARK", POD_JSON_BOOKMARK },
+		{ "ERROR", POD_JSON_ERROR },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(types); i++) {
+		if (!strcmp(text, types[i].text)) {
+			*ret_type = types[i].type;
+			return true;
+		}
+	}
+	return false;
+}
+
+int pod_json_event(
+	const void *bytes, size_t size, struct pod_json_event *ret_event, uint64_t *refused_pairs)
+{
+	autocall(pod_json_free) json_t *event = NULL;
+	struct pod_json_event e = { 0 };
+	const json_t *object;
+	int err = pod_json_load(bytes, size, &event);
+
+	if (err)
+		return err;
+	object = json_object_get(event, "object");
+	if (!object || !pod_json_event_type(pod_json_text(event, "type"), &e.type))
+		return -EBADMSG;
+	if (e.type == POD_JSON_ERROR) {
+		e.code = pod_json_number(object, "code");
+		pod_json_message(object, e.message);
+	} else if (!pod_json_token(json_object_get(object, "metadata"), "resourceVersion",
+			   e.version, sizeof(e.version))) {
+		return -EBADMSG;
+	} else if (e.type != POD_JSON_BOOKMARK) {
+		e.pod_error = pod_json_take(object, &e.pod, refused_pairs);
+	}
+	*ret_event = e;
+	return 0;
+}
+
+/* ---- the rest of an answer ------------------------------------------------------------------- */
+
+/* PodList; with the metadata only: PartialObjectMetadataList. */
+static bool pod_json_is_list(const char *kind)
+{
+	size_t length = strlen(kind);
+
+	return length >= 4 && !strcmp(kind + length - 4, "List");
+}
+
+int pod_json_answer(const void *bytes, size_t size, struct pod_json_answer *ret_answer)
+{
+	autocall(pod_json_free) json_t *object = NULL;
+	struct pod_json_answer answer = { 0 };
+	const json_t *metadata;
+	const char *kind;
+	int err = pod_json_load(bytes, size, &object);
+
+	if (err)
+		return err;
+	kind = pod_json_text(object, "kind");
+	metadata = json_object_get(object, "metadata");
+	answer.is_list = pod_json_is_list(kind);
+	if (!answer.is_list && strcmp(kind, "Status") != 0)
+		return -EBADMSG;
+	if (!answer.is_list)
+		pod_json_message(object, answer.message);
+	else if (!pod_json_token(
+			 metadata, "resourceVersion", answer.version, sizeof(answer.version)) ||
+		 !pod_json_token(metadata, "continue", answer.next, sizeof(answer.next)))
+		return -EBADMSG;
+	*ret_answer = answer;
+	return 0;
+}
