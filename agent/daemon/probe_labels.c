@@ -92,7 +92,7 @@ static int probe_labels_set_container(const struct probe_label_rules *rules,
 	uint64_t cut = 0;
 	int err;
 
-	if (!container)
+	if (!container || !container_is_of_pod(container, facts->pod_uid))
 		return 0;
 	err = container_labels(container, labels);
 	if (!err)

@@ -136,7 +136,8 @@ static int series_add_meta(
 	return process_labels_meta(p, known ? &program : NULL, s->options->environment, labels);
 }
 
-/* NULL: the process is in no container, or no runtime has told of it. */
+/* NULL: the process is in no container, or no runtime has told of it, or it tells of another pod's.
+ */
 static const struct container_facts *series_container(
 	struct series *s, const struct process_facts *p)
 {
@@ -146,9 +147,10 @@ static const struct container_facts *series_container(
 	if (!containers || !p || !metadata_can_know(containers, p->container_id))
 		return NULL;
 	facts = metadata_view_find(containers, p->container_id);
-	if (facts)
+	if (facts && container_is_of_pod(facts, p->pod_uid))
 		return facts;
-	metrics_add(s->options->metrics, METRIC_METADATA_UNKNOWN, 1);
+	metrics_add(s->options->metrics,
+		facts ? METRIC_METADATA_OTHER_POD : METRIC_METADATA_UNKNOWN, 1);
 	s->missed_container = true;
 	return NULL;
 }

@@ -16,6 +16,7 @@ static struct process_facts sealing_facts_of(const struct process *p)
 
 	memcpy(facts.comm, p->comm, sizeof(facts.comm));
 	memcpy(facts.container_id, p->container_id, sizeof(facts.container_id));
+	memcpy(facts.pod_uid, p->pod_uid, sizeof(facts.pod_uid));
 	if (p->executable) {
 		facts.program = p->executable->number;
 		facts.program_build_id = p->executable->id.build_id;

@@ -59,6 +59,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		char id[CONTAINER_ID_BYTES];
 		struct proc_mapping parsed;
 
+		(void)container_pod_uid_of_line(
+			at, (size_t)(newline - at), (char[POD_UID_BYTES]){ 0 });
 		if (container_id_of_line(at, (size_t)(newline - at), id) &&
 			(strlen(id) < 64 || strspn(id, "user-/0123456789abcdef") != strlen(id)))
 			abort();

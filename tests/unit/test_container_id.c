@@ -210,6 +210,46 @@ static void nothing_is_read_beyond_the_line(void **state)
 	assert_true(container_id_of_line(line, sizeof(line) - 1, id));
 }
 
+static void the_pods_uid_is_in_the_path(void **state)
+{
+#define UID "0f1e2d3c-4b5a-6978-8796-a5b4c3d2e1f0"
+#define SLICE_UID "0f1e2d3c_4b5a_6978_8796_a5b4c3d2e1f0"
+#define HASH "0123456789abcdef0123456789abcdef"
+	static const struct container_case cases[] = {
+		{ "0::/kubepods/burstable/pod" UID "/" ID, UID },
+		{ "4:cpu:/kubepods/pod" HASH "/" ID, HASH },
+		{ "0::/kubepods.slice/kubepods-besteffort.slice/kubepods-besteffort-pod" SLICE_UID
+		  ".slice/cri-containerd-" ID ".scope",
+			UID },
+		{ "0::/kubepods.slice/kubepods-pod" HASH ".slice/crio-" ID ".scope", HASH },
+		{ "0::/system.slice/containerd.service/kubepods-besteffort-pod" SLICE_UID
+		  ".slice:cri-containerd:" ID,
+			UID },
+		{ "0::/../../kubepods-pod" SLICE_UID ".slice/cri-containerd-" ID ".scope", UID },
+		/* A container chooses what is below it. */
+		{ "0::/docker/" ID "/kubepods/pod" UID "/" ID, NULL },
+		{ "0::/kubepods/pod" HASH "/" ID "/kubepods/pod" UID "/" ID, HASH },
+		/* Not told, or no UID */
+		{ "0::/system.slice/docker-" ID ".scope", NULL },
+		{ "0::/../cri-containerd-" ID ".scope", NULL },
+		{ "0::/kubepods/pod" UID "0/" ID, NULL },
+		{ "0::/kubepods/pod12/" ID, NULL },
+		{ "0::/kubepods/podG" UID "/" ID, NULL },
+		{ "0::/kubepods/pod" UID, NULL },
+		{ "", NULL },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		char uid[POD_UID_BYTES] = "#";
+		bool found = container_pod_uid_of_line(cases[i].line, strlen(cases[i].line), uid);
+
+		if (found != (cases[i].id != NULL) ||
+			strcmp(uid, cases[i].id ? cases[i].id : "#") != 0)
+			fail_msg("%s: %s", cases[i].line, uid);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -218,6 +258,7 @@ int main(void)
 		cmocka_unit_test(names_below_cgroups_not_owned_by_root_are_ignored),
 		cmocka_unit_test(names_given_by_users_are_marked),
 		cmocka_unit_test(names_given_by_a_container_stay_its_own),
+		cmocka_unit_test(the_pods_uid_is_in_the_path),
 		cmocka_unit_test(nothing_is_read_beyond_the_line),
 	};
 

@@ -9,6 +9,7 @@
 enum {
 	DIGITS = 64, /* of one ID */
 	UID_DIGITS = 10,
+	POD_UID_DIGITS = 32, /* of a static pod */
 };
 
 /* One component of a path, or a part of one. */
@@ -225,4 +226,71 @@ bool container_id_of_line(const char *line, size_t length, char ret_id[CONTAINER
 		(int)uid.length, uid.length ? uid.at : "", uid.length ? "/" : "", (int)outer.length,
 		outer.at, inner.length ? "/" : "", (int)inner.length, inner.length ? inner.at : "");
 	return true;
+}
+
+/* ---- the pod -------------------------------------------------------------------------------- */
+
+/* An UUID, or of a static pod the 32 digits of a hash. */
+static bool container_is_pod_uid(const char *uid)
+{
+	size_t length = strlen(uid);
+
+	if (length != POD_UID_DIGITS && length != POD_UID_BYTES - 1)
+		return false;
+	return strspn(uid, "0123456789abcdef-") == length;
+}
+
+/* What of a component is behind `pod`; systemd's form has `_` for `-`, which would nest slices. */
+static bool container_pod_part(struct part part, struct part *ret_uid)
+{
+	const char *colon = memchr(part.at, ':', part.length);
+
+	if (part_begins(part, "pod") && part_has_no_dot(part)) {
+		*ret_uid = part_without(part, strlen("pod"), 0);
+		return true;
+	}
+	if (colon)
+		part.length = (size_t)(colon - part.at);
+	if (!part_ends(part, ".slice"))
+		return false;
+	part = part_without(part, 0, strlen(".slice"));
+	for (size_t at = part.length; at-- > 0;) {
+		if (!part_begins(part_without(part, at, 0), "-pod"))
+			continue;
+		*ret_uid = part_without(part, at + strlen("-pod"), 0);
+		return true;
+	}
+	return false;
+}
+
+static bool container_pod_uid_of_part(struct part part, char ret_uid[POD_UID_BYTES])
+{
+	char uid[POD_UID_BYTES] = "";
+	struct part from;
+
+	if (!container_pod_part(part, &from) || from.length >= sizeof(uid))
+		return false;
+	for (size_t i = 0; i < from.length; i++)
+		uid[i] = (char)(from.at[i] == '_' ? '-' : from.at[i]);
+	if (!container_is_pod_uid(uid))
+		return false;
+	memcpy(ret_uid, uid, sizeof(uid));
+	return true;
+}
+
+bool container_pod_uid_of_line(const char *line, size_t length, char ret_uid[POD_UID_BYTES])
+{
+	struct part path, rest, part, user = { 0 }, outer;
+	bool found = false;
+
+	if (!container_path_of(line, length, &path))
+		return false;
+	rest = path;
+	if (!container_find_outermost(&rest, &user, &outer) || user.length)
+		return false;
+	/* What is below the container may have any name. */
+	path.length -= rest.length;
+	while (part_next(&path, &part))
+		found |= container_pod_uid_of_part(part, ret_uid);
+	return found;
 }

@@ -26,3 +26,9 @@
  * Returns false, and leaves *RET_ID unchanged, if it names none.
  */
 bool container_id_of_line(const char *line, size_t length, char ret_id[CONTAINER_ID_BYTES]);
+/*
+ * Writes the UID of the pod that the outermost container of such a line is in, as Kubernetes writes
+ * it: kubelet names a directory above the container after it (`podUID`, `…-podUID.slice`). Returns
+ * false, and leaves *RET_UID unchanged, if the line tells none.
+ */
+bool container_pod_uid_of_line(const char *line, size_t length, char ret_uid[POD_UID_BYTES]);

@@ -92,7 +92,7 @@ int proc_read_stat(int pid_fd, struct proc_stat *ret_stat)
 	return parse_stat(text, ret_stat);
 }
 
-int proc_read_container_id(int pid_fd, char id[CONTAINER_ID_BYTES])
+int proc_read_container(int pid_fd, char id[CONTAINER_ID_BYTES], char pod_uid[POD_UID_BYTES])
 {
 	autocall(buffer_deinit) struct buffer text;
 	const char *line, *end;
@@ -102,15 +102,17 @@ int proc_read_container_id(int pid_fd, char id[CONTAINER_ID_BYTES])
 	err = io_read_file(pid_fd, "cgroup", &text);
 	if (err)
 		return err;
-	id[0] = 0;
+	id[0] = pod_uid[0] = 0;
 	line = (const char *)text.bytes;
 	end = line + text.size;
 	while (line < end) {
 		const char *newline = memchr(line, '\n', (size_t)(end - line));
 		size_t length = (size_t)((newline ? newline : end) - line);
 
-		if (container_id_of_line(line, length, id))
+		if (container_id_of_line(line, length, id)) {
+			(void)container_pod_uid_of_line(line, length, pod_uid);
 			return 0;
+		}
 		line += length + 1;
 	}
 	return 0;

@@ -21,8 +21,8 @@ struct proc_stat {
 /* Opens an O_PATH descriptor of /proc/PID. Returns -ESRCH if there is none. */
 int proc_open(int proc_fd, uint32_t pid, int *ret_pid_fd);
 int proc_read_stat(int pid_fd, struct proc_stat *ret_stat);
-/* Fills ID as container_id.h says, or with "" if the control groups name no container. */
-int proc_read_container_id(int pid_fd, char id[CONTAINER_ID_BYTES]);
+/* Fills both as container_id.h says, or with "" if the control groups tell none. */
+int proc_read_container(int pid_fd, char id[CONTAINER_ID_BYTES], char pod_uid[POD_UID_BYTES]);
 /*
  * Reads the pid in the innermost pid namespace. Returns -ENOENT if the kernel does not report it
  * (before 4.1).

@@ -35,6 +35,7 @@ struct process {
 	uint64_t synced_ns; /* when /proc was read, which covers older records; 0 = never */
 	char comm[PROCESS_COMM_BYTES + 1]; /* of the main thread; any bytes */
 	char container_id[CONTAINER_ID_BYTES]; /* "" = none */
+	char pod_uid[POD_UID_BYTES]; /* "" = not told */
 	struct mappings *mappings; /* never NULL; a snapshot: replaced, not changed, once shared */
 	uint32_t exec_id; /* of its program, as in samples; valid if `exec_known` */
 	struct module *executable; /* the program's module, or NULL while unknown */

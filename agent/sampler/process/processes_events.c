@@ -114,6 +114,7 @@ static void exec(struct processes *ps, uint64_t time_ns, uint32_t pid, const cha
 	p->forked_ns = before.forked_ns;
 	p->start_ticks = before.start_ticks;
 	memcpy(p->container_id, before.container_id, sizeof(p->container_id));
+	memcpy(p->pod_uid, before.pod_uid, sizeof(p->pod_uid));
 	table_set_comm(p, comm);
 }
 
@@ -174,6 +175,7 @@ static void begin_child(struct processes *ps, uint64_t time_ns, uint32_t pid, ui
 	child->exec_id = parent->exec_id;
 	memcpy(child->comm, parent->comm, sizeof(child->comm));
 	memcpy(child->container_id, parent->container_id, sizeof(child->container_id));
+	memcpy(child->pod_uid, parent->pod_uid, sizeof(child->pod_uid));
 	table_set_executable(ps, child, parent->executable, process_program_path(parent));
 	if (ps->options.forked)
 		ps->options.forked(ps->options.context, parent, child);

@@ -168,7 +168,7 @@ static int read_process(struct reading *r, uint32_t pid)
 		err = open_task(r, pid);
 	if (err)
 		return err;
-	err = proc_read_container_id(r->pid_fd, shown->container_id);
+	err = proc_read_container(r->pid_fd, shown->container_id, shown->pod_uid);
 	if (failure_is_shortage(err))
 		return err;
 	if (shown->stat.kernel_thread)
@@ -269,6 +269,7 @@ static void processes_sync_apply(struct processes *ps, struct process *p, struct
 	p->exec_known = false;
 	table_set_comm(p, shown->stat.comm);
 	memcpy(p->container_id, shown->container_id, sizeof(p->container_id));
+	memcpy(p->pod_uid, shown->pod_uid, sizeof(p->pod_uid));
 	mappings_unref(p->mappings);
 	p->mappings = take(shown->mappings);
 	free(take(p->hidden));
@@ -307,7 +308,7 @@ void table_catch_up(struct processes *ps, uint32_t pid, uint64_t time_ns, const 
 
 void table_look_up(struct processes *ps, struct process *p)
 {
-	char container_id[CONTAINER_ID_BYTES];
+	char container_id[CONTAINER_ID_BYTES], pod_uid[POD_UID_BYTES];
 	autoclose int pid_fd = -1;
 	struct proc_stat stat;
 	int err = proc_open(ps->options.proc_fd, p->pid, &pid_fd);
@@ -318,10 +319,12 @@ void table_look_up(struct processes *ps, struct process *p)
 	if (err || !table_is_same_process(p, &stat))
 		return;
 	p->start_ticks = stat.start_ticks;
-	err = proc_read_container_id(pid_fd, container_id);
+	err = proc_read_container(pid_fd, container_id, pod_uid);
 	p->looked_up = !failure_is_transient(err);
-	if (!err)
-		memcpy(p->container_id, container_id, sizeof(p->container_id));
+	if (err)
+		return;
+	memcpy(p->container_id, container_id, sizeof(p->container_id));
+	memcpy(p->pod_uid, pod_uid, sizeof(p->pod_uid));
 }
 
 bool table_is_gone(struct processes *ps, uint32_t pid)

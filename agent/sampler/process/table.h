@@ -46,7 +46,7 @@ struct shown {
 	struct mappings *mappings; /* never NULL */
 	struct module *executable;
 	char *exe_path; /* "" = not known */
-	char container_id[CONTAINER_ID_BYTES];
+	char container_id[CONTAINER_ID_BYTES], pod_uid[POD_UID_BYTES];
 	bool unreadable; /* the mappings could not be read */
 };
 

@@ -17,6 +17,7 @@ enum {
 	PROCESS_COMM_BYTES = 16,
 	/* `user-UID/`, two IDs of 64 hex digits with a slash between, NUL */
 	CONTAINER_ID_BYTES = 5 + 10 + 1 + 64 + 1 + 64 + 1,
+	POD_UID_BYTES = 36 + 1, /* an UUID */
 };
 
 struct process_facts {
@@ -25,6 +26,8 @@ struct process_facts {
 	uint64_t start_ticks; /* its start in /proc/PID/stat; 0 = not read */
 	char comm[PROCESS_COMM_BYTES + 1]; /* of the main thread; any bytes */
 	char container_id[CONTAINER_ID_BYTES]; /* as process/container_id.h says; "" = none */
+	char pod_uid[POD_UID_BYTES]; /* of its Kubernetes pod, by its control group; "" = not told
+				      */
 	const char *program_path; /* by which it was started; "" = not known; any bytes */
 	uint32_t program; /* number of the program's module; 0 = not known */
 	struct build_id program_build_id; /* size 0 = none, or not known */

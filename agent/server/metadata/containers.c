@@ -432,6 +432,11 @@ const struct container_facts *containers_next(const struct containers *c, size_t
 	return NULL;
 }
 
+bool container_is_of_pod(const struct container_facts *facts, const char *uid)
+{
+	return !uid || !*uid || !*facts->pod->uid || !strcmp(facts->pod->uid, uid);
+}
+
 size_t containers_count(const struct containers *c)
 {
 	return c->containers.count - c->kept_containers;

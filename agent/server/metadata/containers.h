@@ -87,6 +87,11 @@ int containers_finish(struct containers *c, const struct containers *old, uint64
 const struct container_facts *containers_find(const struct containers *c, const char *id);
 /* All that can be found, one after the other: start with *AT = 0; NULL at the end. */
 const struct container_facts *containers_next(const struct containers *c, size_t *at);
+/*
+ * Whether FACTS can be of the pod that the container's control group names by UID: "" or NULL, or a
+ * runtime that tells none, says nothing.
+ */
+bool container_is_of_pod(const struct container_facts *facts, const char *uid);
 size_t containers_count(const struct containers *c); /* without those of OLD */
 size_t containers_pod_count(const struct containers *c);
 const struct containers_refused *containers_refused(const struct containers *c);
