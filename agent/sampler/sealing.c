@@ -3,7 +3,8 @@
 
 #include <string.h>
 
-static struct process_facts sealing_facts_of(const struct process *p)
+/* BEGAN_NS: of the window. */
+static struct process_facts sealing_facts_of(const struct process *p, uint64_t began_ns)
 {
 	struct process_facts facts = {
 		.number = p->number,
@@ -15,8 +16,12 @@ static struct process_facts sealing_facts_of(const struct process *p)
 	};
 
 	memcpy(facts.comm, p->comm, sizeof(facts.comm));
-	memcpy(facts.container_id, p->container_id, sizeof(facts.container_id));
-	memcpy(facts.pod_uid, p->pod_uid, sizeof(facts.pod_uid));
+	/* Which samples of one that has moved are of which container is not known: none is right.
+	 */
+	if (!p->moved_ns || p->moved_ns < began_ns) {
+		memcpy(facts.container_id, p->container_id, sizeof(facts.container_id));
+		memcpy(facts.pod_uid, p->pod_uid, sizeof(facts.pod_uid));
+	}
 	if (p->executable) {
 		facts.program = p->executable->number;
 		facts.program_build_id = p->executable->id.build_id;
@@ -36,7 +41,7 @@ static bool sealing_describe_process(
 	p = processes_find(processes, number);
 	if (!p)
 		return true;
-	facts = sealing_facts_of(p);
+	facts = sealing_facts_of(p, w->began_ns);
 	return window_processes_add(w, &facts) == 0;
 }
 

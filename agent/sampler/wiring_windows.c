@@ -57,6 +57,7 @@ static struct sealed_window sampler_describe(
 	struct sealed_window described = *window;
 
 	sampler_forget_sealed(sampler);
+	sampler->sealed_processes.began_ns = window->began_ns;
 	sealing_describe(
 		window->profile, sampler->processes, &sampler->metrics, &sampler->sealed_processes);
 	described.processes = &sampler->sealed_processes;

@@ -337,6 +337,30 @@ static void the_container_is_looked_up_again_after_a_move(void **state)
 	assert_int_equal(live(f, PARENT)->number, number);
 }
 
+/* Before the first sample nobody knows where it was: that is no move. */
+static void a_move_between_containers_is_noted(void **state)
+{
+	const uint64_t second = 1000000000;
+	struct fixture *f = *state;
+	char cgroup[200];
+
+	show(f, PARENT, &f->program, (struct fake_process){ .cgroup = "0::/\n" });
+	processes_scan(f->ps, NULL, 0);
+	snprintf(cgroup, sizeof(cgroup), "0::/docker/%s\n", container_a);
+	show(f, PARENT, &f->program, (struct fake_process){ .cgroup = cgroup });
+	assert_string_equal(container_in(f, later, 70), container_a);
+	assert_int_equal(live(f, PARENT)->moved_ns, 0);
+	/* Another group of the same container */
+	assert_string_equal(container_in(f, later + 2 * second, 71), container_a);
+	assert_int_equal(live(f, PARENT)->moved_ns, 0);
+	snprintf(cgroup, sizeof(cgroup), "0::/docker/%s\n", container_b);
+	show(f, PARENT, &f->program, (struct fake_process){ .cgroup = cgroup });
+	assert_string_equal(container_in(f, later + 4 * second, 72), container_b);
+	assert_int_equal(live(f, PARENT)->moved_ns, later + 4 * second);
+	assert_string_equal(container_in(f, later + 6 * second, 72), container_b);
+	assert_int_equal(live(f, PARENT)->moved_ns, later + 4 * second);
+}
+
 static void a_thread_too_many_does_not_end_the_process(void **state)
 {
 	struct fixture *f = *state;
@@ -660,6 +684,7 @@ int main(void)
 		CASE(the_container_of_a_later_process_is_not_taken),
 		CASE(the_container_is_looked_up_again_after_an_exec),
 		CASE(the_container_is_looked_up_again_after_a_move),
+		CASE(a_move_between_containers_is_noted),
 		CASE(after_a_loss_a_process_is_read_again_when_used),
 		CASE(after_a_loss_the_main_threads_exit_does_not_end_the_process),
 		CASE(a_lost_exec_begins_a_generation),

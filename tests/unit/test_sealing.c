@@ -43,6 +43,33 @@ static void a_process_is_described_by_its_generation(void **state)
 	assert_false(facts->ended);
 }
 
+static const struct process_facts *described_since(struct fixture *f, uint64_t began_ns)
+{
+	window_processes_deinit(&f->described);
+	window_processes_init(&f->described);
+	f->described.began_ns = began_ns;
+	sealing_describe(f->profile, f->processes, &f->metrics, &f->described);
+	return window_processes_find(&f->described, f->one->number);
+}
+
+/* Its samples may be of both: neither container has them. */
+static void a_window_in_which_a_process_moved_has_no_container_of_it(void **state)
+{
+	struct fixture *f = *state;
+	const struct process_facts *facts;
+
+	memset(f->one->container_id, 'c', CONTAINER_ID_BYTES - 1);
+	memset(f->one->pod_uid, 'd', POD_UID_BYTES - 1);
+	f->one->moved_ns = 100;
+	sample(f, f->one);
+	facts = described_since(f, 100);
+	assert_string_equal(facts->container_id, "");
+	assert_string_equal(facts->pod_uid, "");
+	facts = described_since(f, 101);
+	assert_string_equal(facts->container_id, f->one->container_id);
+	assert_string_equal(facts->pod_uid, f->one->pod_uid);
+}
+
 static void a_program_that_is_not_known(void **state)
 {
 	struct fixture *f = *state;
@@ -132,6 +159,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		CASE(a_process_is_described_by_its_generation),
+		CASE(a_window_in_which_a_process_moved_has_no_container_of_it),
 		CASE(a_program_that_is_not_known),
 		CASE(processes_without_samples_are_not_described),
 		CASE(later_events_do_not_change_the_description),

@@ -67,6 +67,8 @@ struct process {
 	bool looked_up; /* container and start time were read from /proc */
 	uint64_t cgroup_id; /* as in its samples, when its container was last read; 0 = none yet */
 	uint64_t cgroup_ns; /* the time of that sample */
+	bool cgroup_left; /* it was in another before: it is perhaps in another container now */
+	uint64_t moved_ns; /* the time of a sample by which it was in another container; 0 = none */
 	bool pid_lost; /* ended, and records were lost since: the pid may be another's by now */
 };
 

@@ -206,9 +206,25 @@ static void see_cgroup(struct process *p, const struct processes_sample *s)
 		return;
 	if (p->cgroup_id && s->time_ns < p->cgroup_ns + CGROUP_AGAIN_NS)
 		return;
+	p->cgroup_left |= p->cgroup_id != 0;
 	p->cgroup_id = s->cgroup_id;
 	p->cgroup_ns = s->time_ns;
 	p->looked_up = false;
+}
+
+/* Samples before S may be those of the container that P was in. */
+static void look_up(struct processes *ps, struct process *p, const struct processes_sample *s)
+{
+	char before[CONTAINER_ID_BYTES];
+
+	memcpy(before, p->container_id, sizeof(before));
+	table_look_up(ps, p);
+	if (p->cgroup_left && strcmp(before, p->container_id) != 0) {
+		p->moved_ns = s->time_ns;
+		metrics_add(ps->options.metrics, METRIC_PROCESS_MOVES, 1);
+	}
+	if (p->looked_up)
+		p->cgroup_left = false;
 }
 
 /* The generation that has the pid of S at that time, looked up in /proc if need be. */
@@ -223,7 +239,7 @@ static struct process *current(struct processes *ps, const struct processes_samp
 		if (!p->ended)
 			see_cgroup(p, s);
 		if (!p->looked_up && !p->ended)
-			table_look_up(ps, p);
+			look_up(ps, p, s);
 		if (p->hidden && !p->ended)
 			table_show_hidden(ps, p, s->time_ns);
 		return p;

@@ -11,6 +11,7 @@ enum {
 
 void window_processes_init(struct window_processes *w)
 {
+	w->began_ns = 0;
 	map_init(&w->by_number, MAX_PROCESSES);
 	arena_init(&w->memory, MAX_BYTES);
 }

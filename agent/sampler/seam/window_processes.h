@@ -36,6 +36,7 @@ struct process_facts {
 };
 
 struct window_processes {
+	uint64_t began_ns; /* of the window, CLOCK_MONOTONIC */
 	struct map by_number; /* generation → struct process_facts */
 	struct arena memory;
 };
