@@ -44,6 +44,7 @@ struct containers {
 	struct table containers, pods;
 	size_t kept_containers, kept_pods;
 	struct containers_refused refused;
+	struct containers_times times;
 };
 
 /* ---- life ----------------------------------------------------------------------------------- */
@@ -435,6 +436,21 @@ const struct container_facts *containers_next(const struct containers *c, size_t
 bool container_is_of_pod(const struct container_facts *facts, const char *uid)
 {
 	return !uid || !*uid || !*facts->pod->uid || !strcmp(facts->pod->uid, uid);
+}
+
+const char *containers_next_id(const struct containers *c, size_t *iterator)
+{
+	return *iterator < c->containers.count ? c->containers.all[(*iterator)++]->id : NULL;
+}
+
+void containers_set_times(struct containers *c, struct containers_times times)
+{
+	c->times = times;
+}
+
+struct containers_times containers_times(const struct containers *c)
+{
+	return c->times;
 }
 
 size_t containers_count(const struct containers *c)

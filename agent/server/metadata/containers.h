@@ -92,6 +92,14 @@ const struct container_facts *containers_next(const struct containers *c, size_t
  * runtime that tells none, says nothing.
  */
 bool container_is_of_pod(const struct container_facts *facts, const char *uid);
+/* Any ID that was told of, found or not, starting with *ITERATOR = 0; NULL at the end. */
+const char *containers_next_id(const struct containers *c, size_t *iterator);
+/* When the runtime was asked, and had answered in full; CLOCK_MONOTONIC. Both 0: not said. */
+struct containers_times {
+	uint64_t from_ns, until_ns;
+};
+void containers_set_times(struct containers *c, struct containers_times times);
+struct containers_times containers_times(const struct containers *c);
 size_t containers_count(const struct containers *c); /* without those of OLD */
 size_t containers_pod_count(const struct containers *c);
 const struct containers_refused *containers_refused(const struct containers *c);

@@ -236,6 +236,7 @@ static int cri_runtime_finish(struct cri_runtime *r, uint64_t now_ns)
 
 	if (err)
 		return err;
+	containers_set_times(r->next, (struct containers_times){ r->begun_ns, now_ns });
 	containers_unref(r->table);
 	r->table = take(r->next);
 	cri_runtime_count_refused(r);

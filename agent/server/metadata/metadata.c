@@ -46,6 +46,7 @@ struct metadata {
 
 	pthread_mutex_t lock; /* protects the fields up to the blank line */
 	bool stopping, asked;
+	bool waiting; /* as in struct metadata_view */
 	struct containers *tables[METADATA_RUNTIMES]; /* NULL = none yet */
 	struct joined *joined; /* of these tables; NULL = none yet, or memory is short */
 	struct metadata_figures figures;
@@ -62,14 +63,19 @@ struct metadata {
 
 /* ---- the thread ----------------------------------------------------------------------------- */
 
-static void metadata_write_runtimes(const struct metadata *m, struct metadata_figures *figures)
+/* Returns whether one that was found has neither answered nor failed yet. */
+static bool metadata_write_runtimes(const struct metadata *m, struct metadata_figures *figures)
 {
+	bool waiting = false;
+
 	for (size_t i = 0; i < m->count; i++) {
 		const struct cri_runtime *r = &m->runtimes[i];
 		struct metadata_runtime_figures *f = &figures->runtimes[figures->count];
 
-		if (!r->table && !*r->trouble)
+		if (!r->table && !*r->trouble) {
+			waiting = waiting || r->state != CRI_IDLE;
 			continue;
+		}
 		snprintf(f->socket, sizeof(f->socket), "%s", r->socket);
 		snprintf(f->name, sizeof(f->name), "%s", r->name);
 		snprintf(f->trouble, sizeof(f->trouble), "%s", r->trouble);
@@ -78,6 +84,7 @@ static void metadata_write_runtimes(const struct metadata *m, struct metadata_fi
 		f->has_events = r->events.easy != NULL;
 		figures->count++;
 	}
+	return waiting;
 }
 
 static void metadata_write_api(const struct metadata *m, struct metadata_api_figures *f)
@@ -132,11 +139,13 @@ static void metadata_publish(struct metadata *m, uint64_t now_ns)
 	struct containers *old[METADATA_RUNTIMES] = { NULL };
 	bool joins = (m->asks_api && metadata_has_new_tables(m)) || metadata_wants_join(m, now_ns);
 	struct joined *joined = joins ? metadata_join(m, now_ns) : NULL, *old_joined = NULL;
+	bool waiting;
 
-	metadata_write_runtimes(m, &figures);
+	waiting = metadata_write_runtimes(m, &figures);
 	metadata_write_api(m, &figures.api);
 	pthread_mutex_lock(&m->lock);
 	m->figures = figures;
+	m->waiting = waiting;
 	for (size_t i = 0; i < m->count; i++) {
 		struct containers *table = m->runtimes[i].table;
 
@@ -323,6 +332,7 @@ int metadata_create(const struct metadata_options *options, struct metrics *metr
 	pthread_mutex_init(&m->lock, NULL);
 	m->metrics = metrics;
 	m->wake_fd = -1;
+	m->waiting = true;
 	err = metadata_make(m, options);
 	if (err) {
 		metadata_destroy(m);
@@ -382,6 +392,7 @@ void metadata_view_init(struct metadata_view *view, struct metadata *m)
 	if (!m)
 		return;
 	pthread_mutex_lock(&m->lock);
+	view->waiting = m->waiting;
 	for (size_t i = 0; i < METADATA_RUNTIMES; i++) {
 		if (m->tables[i])
 			view->tables[view->count++] = containers_ref(m->tables[i]);

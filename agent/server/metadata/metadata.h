@@ -39,6 +39,8 @@ struct metadata_view {
 	struct containers *tables[METADATA_RUNTIMES]; /* references */
 	size_t count;
 	struct joined *joined; /* a reference; NULL = nothing of the API server's */
+	bool waiting; /* a runtime that was found has not answered, nor failed, for the first time
+		       */
 };
 
 /* M may be NULL: nothing is known. */
