@@ -276,6 +276,43 @@ static void ticks_are_counted_apart(void **state)
 	profile_destroy(p);
 }
 
+static bool is_of_even_process(void *context, const struct profile_sample *sample)
+{
+	++*(unsigned int *)context;
+	return sample->process % 2 == 0;
+}
+
+/* What stays is still found by its content. */
+static void samples_are_removed_by_process(void **state)
+{
+	struct profile *p = make_profile(LIMIT_BYTES);
+	struct profile_sample s = make_sample(stack_number(p, 1));
+	unsigned int asked = 0;
+
+	(void)state;
+	assert_int_equal(profile_keep(p, is_of_even_process, &asked), 0);
+	for (s.process = 0; s.process < 1000; s.process++) {
+		s.count = 3;
+		s.type = s.process % 4 > 1;
+		assert_int_equal(profile_add(p, &s), 0);
+	}
+	assert_int_equal(profile_keep(p, is_of_even_process, &asked), 1500);
+	assert_int_equal(asked, 1000);
+	assert_int_equal(profile_sample_count(p), 500);
+	assert_int_equal(profile_total_count(p), 1500);
+	assert_int_equal(profile_tick_count(p), 750);
+	for (s.process = 0; s.process < 1000; s.process++) {
+		s.type = s.process % 4 > 1;
+		assert_int_equal(profile_add(p, &s), 0);
+		assert_int_equal(profile_sample_count(p), 500 + (s.process + 1) / 2);
+	}
+	for (size_t i = 0; i < 500; i++)
+		assert_int_equal(profile_sample_at(p, i)->count, 6);
+	assert_int_equal(profile_keep(p, is_of_even_process, &asked), 1500);
+	assert_int_equal(profile_keep(p, is_of_even_process, &asked), 0);
+	profile_destroy(p);
+}
+
 static void keeps_samples_apart_that_differ_in_one_field(void **state)
 {
 	struct profile *p = make_profile(LIMIT_BYTES);
@@ -393,6 +430,7 @@ int main(void)
 		cmocka_unit_test(finds_cached_stacks_by_the_whole_key),
 		cmocka_unit_test(adds_equal_samples_up),
 		cmocka_unit_test(ticks_are_counted_apart),
+		cmocka_unit_test(samples_are_removed_by_process),
 		cmocka_unit_test(keeps_samples_apart_that_differ_in_one_field),
 		cmocka_unit_test(keeps_many_apart_that_differ_in_one_field),
 		cmocka_unit_test(refuses_a_sample_of_an_unknown_stack),

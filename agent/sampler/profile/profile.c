@@ -102,6 +102,12 @@ int profile_add(struct profile *p, const struct profile_sample *sample)
 	return sample_table_add(&p->samples, sample, room_for(p, sample_table_bytes(&p->samples)));
 }
 
+uint64_t profile_keep(struct profile *p,
+	bool (*keep)(void *context, const struct profile_sample *sample), void *context)
+{
+	return sample_table_keep(&p->samples, keep, context);
+}
+
 size_t profile_sample_count(const struct profile *p)
 {
 	return p->samples.count;

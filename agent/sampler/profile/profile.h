@@ -73,6 +73,10 @@ int profile_cache_stack(
  */
 int profile_add(struct profile *p, const struct profile_sample *sample);
 
+/* Removes the samples that KEEP refuses; returns how many were counted in them. Stacks stay. */
+uint64_t profile_keep(struct profile *p,
+	bool (*keep)(void *context, const struct profile_sample *sample), void *context);
+
 size_t profile_sample_count(const struct profile *p); /* distinct */
 const struct profile_sample *profile_sample_at(const struct profile *p, size_t number);
 size_t profile_stack_count(const struct profile *p);

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "agent/sampler/profile/sample_labels.h"
 #include "agent/sampler/profile/sample_type.h"
@@ -46,13 +47,9 @@ static uint32_t *sample_table_find_slot(
 	return &t->slots[i];
 }
 
-static int sample_table_grow_slots(struct sample_table *t)
+static void sample_table_fill_slots(
+	const struct sample_table *t, uint32_t *slots, size_t slot_count)
 {
-	size_t slot_count = t->slot_count ? t->slot_count * 2 : FIRST_SLOTS;
-	uint32_t *slots = calloc(slot_count, sizeof(*slots));
-
-	if (!slots)
-		return -ENOMEM;
 	for (size_t number = 0; number < t->count; number++) {
 		size_t i = sample_hash(&t->items[number]) & (slot_count - 1);
 
@@ -60,6 +57,16 @@ static int sample_table_grow_slots(struct sample_table *t)
 			i = (i + 1) & (slot_count - 1);
 		slots[i] = (uint32_t)number + 1;
 	}
+}
+
+static int sample_table_grow_slots(struct sample_table *t)
+{
+	size_t slot_count = t->slot_count ? t->slot_count * 2 : FIRST_SLOTS;
+	uint32_t *slots = calloc(slot_count, sizeof(*slots));
+
+	if (!slots)
+		return -ENOMEM;
+	sample_table_fill_slots(t, slots, slot_count);
 	free(t->slots);
 	t->slots = slots;
 	t->slot_count = slot_count;
@@ -98,6 +105,31 @@ int sample_table_add(
 	if (sample->type == SAMPLE_TYPE_TICKS)
 		t->tick_count += sample->count;
 	return 0;
+}
+
+uint64_t sample_table_keep(struct sample_table *t,
+	bool (*keep)(void *context, const struct profile_sample *sample), void *context)
+{
+	const uint64_t before = t->total_count;
+	size_t kept = 0;
+
+	for (size_t number = 0; number < t->count; number++) {
+		const struct profile_sample *sample = &t->items[number];
+
+		if (keep(context, sample)) {
+			t->items[kept++] = *sample;
+			continue;
+		}
+		t->total_count -= sample->count;
+		if (sample->type == SAMPLE_TYPE_TICKS)
+			t->tick_count -= sample->count;
+	}
+	if (kept == t->count)
+		return 0;
+	t->count = kept;
+	memset(t->slots, 0, t->slot_count * sizeof(*t->slots));
+	sample_table_fill_slots(t, t->slots, t->slot_count);
+	return before - t->total_count;
 }
 
 size_t sample_table_bytes(const struct sample_table *t)

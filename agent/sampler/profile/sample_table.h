@@ -20,4 +20,7 @@ void sample_table_deinit(struct sample_table *t);
 /* Adds SAMPLE to its equal or as a new one; -E2BIG if that takes more than LIMIT_BYTES. */
 int sample_table_add(
 	struct sample_table *t, const struct profile_sample *sample, size_t limit_bytes);
+/* Removes the samples that KEEP refuses; returns how many were counted in them. */
+uint64_t sample_table_keep(struct sample_table *t,
+	bool (*keep)(void *context, const struct profile_sample *sample), void *context);
 size_t sample_table_bytes(const struct sample_table *t);
