@@ -109,6 +109,16 @@ static __always_inline bool wanted_ids(
 	return true;
 }
 
+static __always_inline bool cgroup_is_left_out(struct task_struct *task)
+{
+	__u64 id;
+
+	if (!config.choose_cgroups || !shared.left_out_cgroups)
+		return false;
+	id = task_cgroup_id(task);
+	return bpf_map_lookup_elem(&left_out_cgroups, &id) != NULL;
+}
+
 static __always_inline bool wanted(struct task_struct *task, const struct abi_sample *sample)
 {
 	return wanted_ids(task, &sample->tgid, &sample->tid) &&

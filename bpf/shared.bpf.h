@@ -40,6 +40,14 @@ struct {
 	__type(value, __u8);
 } tids SEC(".maps");
 
+/* Control groups (version 2, by id) of which nothing is wanted. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, ABI_LEFT_OUT_CGROUPS);
+	__type(key, __u64);
+	__type(value, __u8);
+} left_out_cgroups SEC(".maps");
+
 /* Preallocated: older kernels allow sampling programs no other hash maps. */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);

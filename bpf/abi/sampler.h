@@ -17,6 +17,7 @@ enum {
 	ABI_RUNTIME_PROCESSES = 4096,
 	ABI_RUNTIME_HINTS = 4096, /* bits of abi_shared.runtime_hints */
 	ABI_LEFT_OUT = 4096, /* slots of abi_shared.left_out */
+	ABI_LEFT_OUT_CGROUPS = 2048,
 	ABI_WAITS = 16384, /* threads off the CPU that BPF can track, with --off-cpu */
 };
 
@@ -45,6 +46,8 @@ struct abi_sampler_config {
 	abi_u32 sample_ring_bytes;
 	abi_u32 unwind_by_mapping; /* 1 = VMA lookup, 0 = table of ranges */
 	abi_u32 page_shift; /* log2 of the kernel's page size (64 KiB on some arm64) */
+	abi_u32 choose_cgroups; /* 1 = not threads of the control groups in `left_out_cgroups` */
+	abi_u32 unused;
 };
 
 enum abi_counter {
@@ -77,6 +80,7 @@ enum abi_counter {
 	/* Kernel functions: on top of a program at another one, or the return was not seen. */
 	ABI_COUNT_CALLS_MISSED,
 	ABI_COUNT_KERNEL_HITS, /* runs of the programs at kernel functions */
+	ABI_COUNT_LEFT_OUT, /* ticks and waits in left_out_cgroups */
 	ABI_COUNTERS,
 };
 
@@ -96,5 +100,5 @@ struct abi_runtime_process {
 	};
 };
 
-_Static_assert(sizeof(struct abi_sampler_config) == 88, "read-only data's layout");
+_Static_assert(sizeof(struct abi_sampler_config) == 96, "read-only data's layout");
 _Static_assert(sizeof(struct abi_runtime_process) == 40, "map value's layout");

@@ -22,6 +22,9 @@ struct abi_shared {
 	abi_u32 unwind_files_epoch;
 	/* 1 = user space has no room for unfinished walks: BPF finishes all of them. */
 	abi_u32 unwind_full;
+	/* How many are in `left_out_cgroups`: most of the time none, which saves the lookup. */
+	abi_u32 left_out_cgroups;
+	abi_u32 unused;
 	/*
 	 * Bit tgid % ABI_RUNTIME_HINTS is set if such a tgid may be in runtime_processes. Most
 	 * processes have no runtime, and a lookup in that map is a cache miss.
@@ -36,5 +39,5 @@ struct abi_shared {
 	abi_u32 left_out[ABI_LEFT_OUT];
 };
 
-_Static_assert(sizeof(struct abi_shared) == 16 + 72 + 16 + ABI_RUNTIME_HINTS / 8 + 4 * ABI_LEFT_OUT,
+_Static_assert(sizeof(struct abi_shared) == 16 + 72 + 24 + ABI_RUNTIME_HINTS / 8 + 4 * ABI_LEFT_OUT,
 	"the map's layout");

@@ -15,6 +15,10 @@ static __always_inline bool capture_identity(const struct capture *t, struct scr
 	task_comm(task, sample->comm);
 	if (!wanted(task, sample))
 		return false;
+	if (cgroup_is_left_out(task)) {
+		t->counters->of[ABI_COUNT_LEFT_OUT]++;
+		return false;
+	}
 	sample->exec_id = TASK_READ(task, self_exec_id);
 	runtime_read(t, s);
 	return !config.fiber_id || sample->fiber_id == config.fiber_id;

@@ -2,6 +2,7 @@
 /* Which processes and stacks the sampler leaves out, on the running kernel, as root. */
 #include "tests/bpf/seen.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <sched.h>
 #include <stdio.h>
@@ -125,6 +126,60 @@ static void cgroup_filter_takes_the_cgroups_below(void **state)
 	assert_int_equal(s->samples_of_others, 0);
 }
 
+/* Nothing of a control group that is left out arrives, until it is not left out any more. */
+static void left_out_cgroups_are_not_sampled(void **state)
+{
+	struct seen *s = *state;
+	struct collect_options options = options_for(s);
+	struct burner inside;
+	struct stat group;
+	uint64_t left_out;
+	char path[128];
+	uint32_t level;
+
+	if (!make_cgroup(path, sizeof(path), &level))
+		skip();
+	assert_int_equal(stat(path, &group), 0);
+	inside = start_burner(burn);
+	assert_true(enter_cgroup(path, inside.pid));
+	s->tgid = (uint32_t)inside.pid;
+	options.filter.choose_cgroups = 1;
+	open_with(s, &options);
+	assert_int_equal(collect_leave_out_cgroup(s->collect, group.st_ino, true), 0);
+	assert_int_equal(collect_leave_out_cgroup(s->collect, group.st_ino, true), 0);
+	release_child(&inside);
+	drain_until_cpu(s, inside.pid, SECOND_NS / 2);
+	assert_int_equal(s->samples, 0);
+	left_out = collect_counter(s->collect, ABI_COUNT_LEFT_OUT);
+	assert_true(left_out > HZ / 4);
+	collect_count(s->collect);
+	assert_true(metrics_get(&s->metrics, METRIC_SAMPLES_LEFT_OUT_IN_KERNEL) >= left_out);
+	assert_int_equal(collect_leave_out_cgroup(s->collect, group.st_ino, false), 0);
+	assert_int_equal(collect_leave_out_cgroup(s->collect, group.st_ino, false), 0);
+	drain_until_samples(s, 20);
+	left_out = collect_counter(s->collect, ABI_COUNT_LEFT_OUT);
+	drain_until_samples(s, 40);
+	assert_int_equal(collect_counter(s->collect, ABI_COUNT_LEFT_OUT), left_out);
+	stop_and_drain(s);
+	end_burner(&inside);
+	assert_int_equal(rmdir(path), 0);
+}
+
+static void left_out_cgroups_have_a_limit(void **state)
+{
+	struct seen *s = *state;
+	struct collect_options options = options_for(s);
+
+	options.filter.choose_cgroups = 1;
+	open_with(s, &options);
+	for (uint64_t id = 1; id <= ABI_LEFT_OUT_CGROUPS; id++)
+		assert_int_equal(collect_leave_out_cgroup(s->collect, id << 32, true), 0);
+	assert_int_equal(collect_leave_out_cgroup(s->collect, 1, true), -E2BIG);
+	assert_int_equal(collect_leave_out_cgroup(s->collect, UINT64_C(1) << 32, false), 0);
+	assert_int_equal(collect_leave_out_cgroup(s->collect, 1, true), 0);
+	stop_and_drain(s);
+}
+
 /*
  * An agent in a pid namespace of its own: samples and side-band records have the pids of that
  * namespace. Runs in a child, whose exit status is the verdict.
@@ -236,6 +291,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		COLLECT_TEST(comm_filter_keeps_only_that_name),
 		COLLECT_TEST(cgroup_filter_takes_the_cgroups_below),
+		COLLECT_TEST(left_out_cgroups_are_not_sampled),
+		COLLECT_TEST(left_out_cgroups_have_a_limit),
 		COLLECT_TEST(pids_are_those_of_the_agents_namespace),
 		COLLECT_TEST(tid_filter_without_a_match_gives_nothing),
 		COLLECT_TEST(user_only_leaves_kernel_stacks_out),

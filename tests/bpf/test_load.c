@@ -43,6 +43,7 @@ static const struct variant variants[] = {
 	{ "threads", { .filter_tids = 1 } },
 	{ "comm", { .filter_comm = 1, .comm = "0123456789abcde" } },
 	{ "cgroup", { .cgroup_level = 3, .cgroup_id = 99 } },
+	{ "left_out_cgroups", { .choose_cgroups = 1 } },
 	{ "everything", { .pidns_level = 1,
 				.pidns_inode = 4711,
 				.filter_tgids = 1,
@@ -53,6 +54,7 @@ static const struct variant variants[] = {
 				.cgroup_id = 99,
 				.fiber_id = 7,
 				.self_tgid = 1,
+				.choose_cgroups = 1,
 				.read_fibers = 1 } },
 };
 

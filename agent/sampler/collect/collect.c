@@ -207,6 +207,11 @@ int collect_set_tgids(struct collect *c, const uint32_t *tgids, size_t count)
 	return shared_maps_set_tgids(c->maps, tgids, count);
 }
 
+int collect_leave_out_cgroup(struct collect *c, uint64_t id, bool out)
+{
+	return shared_maps_leave_out_cgroup(c->maps, id, out);
+}
+
 struct bpf_object *collect_probe_object(const struct collect *c, const char *name)
 {
 	return probe_set_object(c->probes, name);

@@ -140,6 +140,12 @@ int collect_set_frequency(struct collect *c, uint64_t hz);
  * some are. Returns -E2BIG if there are more than ABI_MAX_PIDS.
  */
 int collect_set_tgids(struct collect *c, const uint32_t *tgids, size_t count);
+/*
+ * Sets whether nothing of the control group ID (version 2) is sampled, of a collector made with
+ * filter.choose_cgroups. Its descendants are groups of their own. Returns -E2BIG if there are more
+ * than ABI_LEFT_OUT_CGROUPS.
+ */
+int collect_leave_out_cgroup(struct collect *c, uint64_t id, bool out);
 /* Opens events on CPUs that came online, closes those of CPUs that went offline. */
 int collect_check_cpus(struct collect *c);
 

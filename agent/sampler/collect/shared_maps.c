@@ -61,6 +61,8 @@ static void size_filters(struct shared_bpf *skeleton, const struct abi_sampler_c
 		bpf_map__set_max_entries(skeleton->maps.tgids, 1);
 	if (!filter->filter_tids)
 		bpf_map__set_max_entries(skeleton->maps.tids, 1);
+	if (!filter->choose_cgroups)
+		bpf_map__set_max_entries(skeleton->maps.left_out_cgroups, 1);
 	if (!filter->read_fibers)
 		bpf_map__set_max_entries(skeleton->maps.runtime_processes, 1);
 }
@@ -228,6 +230,29 @@ int shared_maps_set_tgids(struct shared_maps *m, const uint32_t *tgids, size_t c
 		if (!has_pid(tgids, count, old[i]))
 			bpf_map_delete_elem(map, &old[i]);
 	return put_pids(m->skeleton->maps.tgids, tgids, count);
+}
+
+static uint32_t shared_maps_left_out_count(const struct shared_maps *m, int change)
+{
+	return __atomic_add_fetch(
+		&m->variables->left_out_cgroups, (uint32_t)change, __ATOMIC_RELAXED);
+}
+
+int shared_maps_leave_out_cgroup(struct shared_maps *m, uint64_t id, bool out)
+{
+	int map = bpf_map__fd(m->skeleton->maps.left_out_cgroups);
+	uint8_t there = 1;
+
+	if (!out) {
+		if (!bpf_map_delete_elem(map, &id))
+			shared_maps_left_out_count(m, -1);
+		return 0;
+	}
+	if (!bpf_map_update_elem(map, &id, &there, BPF_NOEXIST))
+		shared_maps_left_out_count(m, 1);
+	else if (errno != EEXIST)
+		return -errno;
+	return 0;
 }
 
 int shared_maps_set_output(struct shared_maps *m, int cpu, int output_fd)

@@ -37,6 +37,8 @@ struct tables *shared_maps_tables(const struct shared_maps *m);
 int shared_maps_set_pids(struct shared_maps *m, const struct collect_options *options);
 /* Replaces the processes; their filter must be on. Errors are those of collect_set_tgids(). */
 int shared_maps_set_tgids(struct shared_maps *m, const uint32_t *tgids, size_t count);
+/* As collect_leave_out_cgroup(). */
+int shared_maps_leave_out_cgroup(struct shared_maps *m, uint64_t id, bool out);
 /* Directs BPF output on CPU to the event OUTPUT_FD; −1 removes the CPU's event. */
 int shared_maps_set_output(struct shared_maps *m, int cpu, int output_fd);
 void shared_maps_set_window(struct shared_maps *m, uint32_t window);
