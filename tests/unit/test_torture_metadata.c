@@ -7,6 +7,10 @@
 
 #include "agent/server/metadata/containers.h"
 #include "agent/server/metadata/cri_decode.h"
+#include "agent/server/metadata/joined.h"
+#include "agent/server/metadata/kubernetes/api_pods.h"
+#include "agent/server/metadata/kubernetes/json_pieces.h"
+#include "agent/server/metadata/kubernetes/pod_json.h"
 #include "agent/server/metadata/metadata.h"
 #include "base/cleanup.h"
 #include "base/metrics.h"
@@ -116,6 +120,82 @@ static void an_answer_is_taken_whole_or_not_at_all(void **state)
 	torture_run(&t);
 }
 
+/* ---- what the API server tells is joined ------------------------------------------------------
+ */
+
+struct joining {
+	struct containers *table;
+	struct api_pods pods;
+	struct joined *joined;
+};
+
+static void begin_joining(void *context)
+{
+	const struct containers_pod pod = {
+		.id = POD, .name = "shop", .namespace = "prod", .uid = "u"
+	};
+	struct joining *j = context;
+
+	*j = (struct joining){ 0 };
+	api_pods_init(&j->pods);
+	assert_int_equal(containers_create("containerd", &j->table), 0);
+	assert_int_equal(containers_add_pod(j->table, &pod), 0);
+	assert_int_equal(containers_finish(j->table, NULL, 1, 0), 0);
+}
+
+static int take_item(void *context, const void *bytes, size_t size)
+{
+	struct joining *j = context;
+	struct api_pod *pod;
+	uint64_t refused = 0;
+	int err = pod_json_pod(bytes, size, &pod, &refused);
+
+	return err ? err : api_pods_set(&j->pods, pod);
+}
+
+static int join(void *context)
+{
+	static const char answer[] =
+		"{\"kind\":\"PodList\",\"metadata\":{\"resourceVersion\":\"7\"},\"items\":[{"
+		"\"metadata\":"
+		"{\"uid\":\"u\",\"name\":\"shop\",\"namespace\":\"prod\",\"labels\":{\"a\":\"b\"},"
+		"\"ownerReferences\":[{\"kind\":\"Job\",\"name\":\"j\",\"controller\":true}]}}]}";
+	autocall(json_pieces_deinit) struct json_pieces pieces;
+	struct joining *j = context;
+	struct pod_json_answer told;
+	int err;
+
+	json_pieces_init(&pieces, JSON_PIECES_ITEMS, 1 << 20, take_item, j);
+	err = json_pieces_take(&pieces, answer, strlen(answer));
+	if (!err)
+		err = pod_json_answer(pieces.rest.bytes, pieces.rest.size, &told);
+	return err ? err : joined_create(&j->table, 1, &j->pods, &j->joined);
+}
+
+static void end_joining(void *context, int result)
+{
+	struct joining *j = context;
+
+	if (result >= 0)
+		assert_string_equal(joined_find(j->joined, containers_find(j->table, POD))
+					    ->pod->controller_name,
+			"j");
+	joined_unref(j->joined);
+	api_pods_deinit(&j->pods);
+	containers_unref(j->table);
+}
+
+static void a_pod_is_joined_or_not_at_all(void **state)
+{
+	struct joining j;
+	const struct torture t = {
+		.begin = begin_joining, .operation = join, .end = end_joining, .context = &j
+	};
+
+	(void)state;
+	torture_run(&t);
+}
+
 /* ---- the thread ------------------------------------------------------------------------------ */
 
 static int start_and_stop(void *context)
@@ -146,6 +226,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		torture_test(an_answer_is_taken_whole_or_not_at_all),
+		torture_test(a_pod_is_joined_or_not_at_all),
 		torture_test(it_starts_or_says_why),
 	};
 

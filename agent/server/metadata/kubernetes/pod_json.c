@@ -28,16 +28,18 @@ static const char mirror_annotation[] = "kubernetes.io/config.mirror";
  * JSON can take two hundred of its memory.
  */
 static _Thread_local size_t pod_json_left_bytes;
-static _Thread_local bool pod_json_over_limit;
+static _Thread_local int
+	pod_json_memory_error; /* of the first failure; jansson does not tell all */
 
 static void *pod_json_malloc(size_t size)
 {
-	if (size > pod_json_left_bytes) {
-		pod_json_over_limit = true;
-		return NULL;
-	}
-	pod_json_left_bytes -= size;
-	return malloc(size);
+	void *memory = size <= pod_json_left_bytes ? malloc(size) : NULL;
+
+	if (memory)
+		pod_json_left_bytes -= size;
+	else if (!pod_json_memory_error)
+		pod_json_memory_error = size <= pod_json_left_bytes ? -ENOMEM : -E2BIG;
+	return memory;
 }
 
 static void pod_json_free(json_t **value)
@@ -51,13 +53,12 @@ static int pod_json_load(const void *bytes, size_t size, json_t **ret_value)
 
 	json_set_alloc_funcs(pod_json_malloc, free);
 	pod_json_left_bytes = PARSED_BYTES;
-	pod_json_over_limit = false;
+	pod_json_memory_error = 0;
 	*ret_value = json_loadb(size ? bytes : "", size, JSON_ALLOW_NUL, &error);
-	if (*ret_value)
-		return 0;
-	if (pod_json_over_limit)
-		return -E2BIG;
-	return json_error_code(&error) == json_error_out_of_memory ? -ENOMEM : -EBADMSG;
+	/* Without memory jansson may leave out a member and succeed. */
+	if (pod_json_memory_error)
+		return pod_json_memory_error;
+	return *ret_value ? 0 : -EBADMSG;
 }
 
 /* ---- texts ---------------------------------------------------------------------------------- */
