@@ -29,6 +29,7 @@
 /* For sending at shutdown; what remains is left for the next start. */
 static const uint64_t EXPORT_GRACE_NS = UINT64_C(2000000000);
 static const uint64_t BUDGET_LOOK_NS = UINT64_C(15000000000);
+static const uint64_t PODS_LOOK_NS = UINT64_C(1000000000);
 
 static const char FALLBACK_SOCKET[] = "/run/fathom/http.sock";
 
@@ -84,6 +85,22 @@ int daemon_schedule_budget(struct daemon *d)
 	if (d->settings.cpu_share <= 0)
 		return 0;
 	return loop_timer(d->loop, BUDGET_LOOK_NS, BUDGET_LOOK_NS, on_budget, d, &d->budget_timer);
+}
+
+int daemon_choose_pods(struct daemon *d, bool changed)
+{
+	const struct pod_choices_options options = { d->settings.selection,
+		d->settings.pod_annotations };
+
+	return pod_choices_tell(&d->pod_choices, &options, d->metadata, d->sampler, changed);
+}
+
+static void on_pods(void *context)
+{
+	struct daemon *d = context;
+
+	loop_step(d->loop, "choosing pods");
+	(void)daemon_choose_pods(d, false);
 }
 
 static void on_watchdog(void *context)
@@ -265,6 +282,7 @@ static int make_sampler(struct daemon *d)
 
 	options.collect.frequency_hz = d->settings.frequency_hz;
 	options.collect.without = d->settings.without;
+	options.collect.filter.choose_cgroups = 1;
 	options.collect.off_cpu_share = d->settings.off_cpu_share;
 	sampling_options_common(&options.collect.filter);
 	err = sampler_create(&options, &d->sampler, &failure);
@@ -299,6 +317,8 @@ static int daemon_make(struct daemon *d)
 	if (!err)
 		err = make_metadata(d);
 	if (!err)
+		err = daemon_choose_pods(d, true);
+	if (!err)
 		err = make_probes(d);
 	return err ? err : make_serve(d);
 }
@@ -309,6 +329,7 @@ static void daemon_unmake(struct daemon *d)
 	serve_destroy(d->serve);
 	/* Both use the sampler's metrics until they end. */
 	daemon_export_destroy(d->export, EXPORT_GRACE_NS);
+	pod_choices_deinit(&d->pod_choices);
 	metadata_destroy(d->metadata);
 	sampler_destroy(d->sampler);
 	daemon_probes_destroy(d->probes);
@@ -332,6 +353,8 @@ static int start_timers(struct daemon *d)
 		log_warn("changes of the system clock cannot be watched, ignoring", "%s", "");
 	if (!err)
 		err = daemon_schedule_budget(d);
+	if (!err)
+		err = loop_timer(d->loop, PODS_LOOK_NS, PODS_LOOK_NS, on_pods, d, &d->pods_timer);
 	if (!err && watchdog)
 		err = loop_timer(
 			d->loop, watchdog / 2, watchdog / 2, on_watchdog, d, &d->watchdog_timer);
@@ -387,6 +410,7 @@ int daemon_run(struct config *config, int argc, char **argv)
 		.frequency_timer = -1,
 		.budget_timer = -1,
 		.watchdog_timer = -1,
+		.pods_timer = -1,
 		.clock_fd = -1,
 	};
 	autofree char *message = NULL;

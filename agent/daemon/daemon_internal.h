@@ -6,6 +6,7 @@
 #include "agent/daemon/budget.h"
 #include "agent/settings/config.h"
 #include "agent/daemon/export.h"
+#include "agent/daemon/pod_choices.h"
 #include "agent/daemon/probes.h"
 #include "agent/loop/loop.h"
 #include "agent/loop/turn_stats.h"
@@ -30,6 +31,7 @@ struct daemon_settings {
 	uint64_t store_bytes, store_age_ns;
 	uint32_t without; /* enum mechanism values: --test-without */
 	struct selection *selection; /* NULL = all processes */
+	enum pod_annotations pod_annotations;
 };
 
 struct daemon {
@@ -43,13 +45,14 @@ struct daemon {
 	struct store *store; /* NULL = no local store */
 	struct daemon_export *export; /* NULL = no remote store */
 	struct metadata *metadata; /* NULL = no container runtime is asked */
+	struct pod_choices pod_choices;
 	struct daemon_probes *probes;
 	struct serve *serve; /* NULL = HTTP is off */
 	const char *http_socket; /* path of its socket file; NULL = none */
 	char *token; /* of the HTTP address; NULL only before it is made */
 	char *cache_directory;
 	struct budget budget;
-	int window_timer, frequency_timer, budget_timer, watchdog_timer; /* -1 = none */
+	int window_timer, frequency_timer, budget_timer, watchdog_timer, pods_timer; /* -1 = none */
 	int clock_fd; /* -1 = none */
 	uint64_t started_ns, started_real_ns;
 	uint64_t window_due_ns; /* end of the window, CLOCK_MONOTONIC */
@@ -67,6 +70,9 @@ struct daemon {
 /* daemon.c */
 /* Starts the periodic look at the CPU budget, if there is one. */
 int daemon_schedule_budget(struct daemon *d);
+
+/* Says to the sampler which pods are profiled. CHANGED: the settings have. */
+int daemon_choose_pods(struct daemon *d, bool changed);
 
 /* settings.c */
 int daemon_settings_read(

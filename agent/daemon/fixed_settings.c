@@ -21,6 +21,7 @@ static bool can_change(enum setting id)
 		SETTING_cpu_budget,
 		SETTING_include,
 		SETTING_exclude,
+		SETTING_pod_annotations,
 		SETTING_log_level,
 		SETTING_log_format,
 		SETTING_external_labels,

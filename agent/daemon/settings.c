@@ -56,9 +56,40 @@ static int read_selection(
 	if (!err)
 		return 0;
 	return config_refuse(config, second ? SETTING_exclude : SETTING_include, ret_message, " %s",
-		err == -EINVAL
-			? "must be KEY=GLOB, with a key of pid, comm, executable or container_id"
-			: strerror(-err));
+		err == -EINVAL ? "must be KEY=GLOB, with a key of " SELECTION_KEYS
+			       : strerror(-err));
+}
+
+/* Where no runtime is asked, nobody knows pods. */
+static int check_pods(
+	const struct config *config, const struct daemon_settings *s, char **ret_message)
+{
+	const struct pod_choices_options choices = { s->selection, s->pod_annotations };
+	const char *socket = config_text(config, SETTING_container_runtime_socket);
+
+	if (!socket || *socket || !pod_choices_need_runtime(&choices))
+		return 0;
+	return config_refuse(config, SETTING_container_runtime_socket, ret_message,
+		" is empty, so pods are not known: include, exclude and pod-annotations cannot "
+		"choose by them");
+}
+
+static int read_choice(const struct config *config, struct daemon_settings *s, char **ret_message)
+{
+	int err;
+
+	if (!pod_annotations_parse(
+		    config_text(config, SETTING_pod_annotations), &s->pod_annotations))
+		return config_refuse(config, SETTING_pod_annotations, ret_message,
+			" must be opt-out, opt-in or ignore");
+	err = read_selection(config, &s->selection, ret_message);
+	if (!err)
+		err = check_pods(config, s, ret_message);
+	if (err) {
+		selection_destroy(s->selection);
+		s->selection = NULL;
+	}
+	return err;
 }
 
 static int check_limits(const struct config *config, char **ret_message)
@@ -115,7 +146,7 @@ int daemon_settings_read(
 	if (!err)
 		err = daemon_probes_check(config, ret_message);
 	if (!err)
-		err = read_selection(config, &s.selection, ret_message);
+		err = read_choice(config, &s, ret_message);
 	if (err)
 		return err;
 	*ret_settings = s;
@@ -166,6 +197,8 @@ static void daemon_settings_apply(struct daemon *d, const struct daemon_settings
 
 	d->settings = *settings;
 	sampler_select(d->sampler, settings->selection);
+	if (daemon_choose_pods(d, true))
+		log_warn("which pods are profiled could not be changed, ignoring", "%s", "");
 	selection_destroy(old.selection);
 	(void)log_options(&d->config);
 	if (d->store) {

@@ -288,6 +288,18 @@ void sampler_select(struct sampler *sampler, const struct selection *selection)
 	host_note(HOST_NOTE_CALL,
 		&(struct note_call){ .call = SAMPLER_CALL_SELECT, .selection = selection });
 	intake_select(&sampler->intake, selection);
+	left_out_cgroups_clear(&sampler->left_out_cgroups);
+}
+
+void sampler_choose(struct sampler *sampler, struct container_choices *choices)
+{
+	if (intake_choose(&sampler->intake, choices))
+		left_out_cgroups_clear(&sampler->left_out_cgroups);
+}
+
+uint64_t sampler_containers_missed(const struct sampler *sampler)
+{
+	return sampler->intake.choosing.missed;
 }
 
 int sampler_pause(struct sampler *sampler, bool pause)

@@ -17,12 +17,14 @@
 #include "agent/sampler/module_indexes/trouble_log.h"
 #include "agent/sampler/probes/off_cpu/waits.h"
 #include "agent/sampler/probed_files/measured_pids.h"
+#include "agent/sampler/process/left_out_cgroups.h"
 #include "agent/sampler/process/processes.h"
 #include "agent/sampler/profile/profile.h"
 #include "agent/sampler/runtimes/runtimes.h"
 #include "agent/sampler/samples/aggregator.h"
 #include "agent/sampler/samples/intake.h"
 #include "agent/sampler/samples/pending_walks.h"
+#include "agent/sampler/samples/sifting.h"
 #include "agent/sampler/samples/stack_resolver.h"
 #include "agent/sampler/schedule/build_wait.h"
 #include "agent/sampler/schedule/drains.h"
@@ -69,6 +71,8 @@ struct sampler {
 	struct aggregator aggregator;
 	struct pending_walks walks;
 	struct intake intake;
+	struct left_out_cgroups left_out_cgroups;
+	struct sifting sifting;
 	int proc_fd;
 	int statm_fd; /* /proc/self/statm; -1 = none */
 	struct memory_guard memory_guard;

@@ -6,6 +6,7 @@
 #include "agent/sampler/sampler_internal.h"
 #include "agent/sampler/collect/tables.h"
 #include "agent/sampler/probes/probes.h"
+#include "base/cgroup_path.h"
 
 int sampler_unwind_create(struct sampler *sampler, uint32_t without)
 {
@@ -84,6 +85,20 @@ static void on_leave_out(void *context, uint32_t tgid, bool out)
 		tables_leave_out(tables, tgid, out);
 	if (sampler->intake.options.follow_pid)
 		sampler_latency_follow(sampler, tgid, !out);
+}
+
+static int on_leave_out_cgroup(void *context, uint64_t id, bool out)
+{
+	struct sampler *sampler = context;
+
+	return sampler->collect ? collect_leave_out_cgroup(sampler->collect, id, out) : 0;
+}
+
+static void on_unwanted(void *context, const struct process *p, const struct abi_sample *sample)
+{
+	struct sampler *sampler = context;
+
+	left_out_cgroups_consider(&sampler->left_out_cgroups, p, sample->cgroup_id);
 }
 
 static void on_module_hit(void *context, struct process *p, const struct mapping *mapping)
@@ -225,6 +240,18 @@ int sampler_samples_init(struct sampler *sampler, const struct sampler_options *
 			.lost = on_sample_lost,
 			.context = sampler,
 		});
+	sampler->sifting = (struct sifting){
+		.choosing = &sampler->intake.choosing,
+		.processes = sampler->processes,
+		.metrics = &sampler->metrics,
+	};
+	left_out_cgroups_init(
+		&sampler->left_out_cgroups, &(struct left_out_cgroups_options){
+						    .choosing = &sampler->intake.choosing,
+						    .path_of = cgroup_path,
+						    .leave_out = on_leave_out_cgroup,
+						    .context = sampler,
+					    });
 	return intake_init(
 		&sampler->intake, &(struct intake_options){
 					  .processes = sampler->processes,
@@ -234,6 +261,7 @@ int sampler_samples_init(struct sampler *sampler, const struct sampler_options *
 					  .follow_pid = options->follow ? options->follow_pid : 0,
 					  .raw_stack = on_raw_stack,
 					  .leave_out = on_leave_out,
+					  .unwanted = on_unwanted,
 					  .sampled = on_sampled,
 					  .taken = on_taken,
 					  .add = on_add,
@@ -244,5 +272,6 @@ int sampler_samples_init(struct sampler *sampler, const struct sampler_options *
 void sampler_samples_deinit(struct sampler *sampler)
 {
 	pending_walks_deinit(&sampler->walks);
+	left_out_cgroups_deinit(&sampler->left_out_cgroups);
 	intake_deinit(&sampler->intake);
 }

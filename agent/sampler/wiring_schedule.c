@@ -108,6 +108,13 @@ static void on_tend_probes(void *context)
 	(void)sampler_latency_open_again(context);
 }
 
+static void on_sweep_cgroups(void *context)
+{
+	struct sampler *sampler = context;
+
+	left_out_cgroups_sweep(&sampler->left_out_cgroups);
+}
+
 /* The cache's limit may have been lowered since the last run. From here on commits keep it. */
 static void on_trim_cache(void *context)
 {
@@ -133,6 +140,7 @@ static const struct upkeep_job upkeep_jobs[] = {
 	{ on_retry_runtimes, UPKEEP_ALWAYS, "runtimes" },
 	{ on_unwind_tick, UPKEEP_ALWAYS, "unwind tables" },
 	{ on_tend_probes, UPKEEP_ALWAYS, "function probes" },
+	{ on_sweep_cgroups, UPKEEP_SAMPLING, "control groups" },
 	{ on_trim_cache, UPKEEP_ONCE, "index cache" },
 	{ on_check_cpus, UPKEEP_SAMPLING, "CPUs" },
 };

@@ -34,12 +34,18 @@ static void on_completed(void *context)
 	module_indexes_identify(sampler->module_indexes);
 }
 
+static void sampler_sift(struct sampler *sampler, struct profile *profile)
+{
+	sifting_run(&sampler->sifting, profile, clock_monotonic_ns());
+}
+
 static void on_sealing(void *context, uint32_t number)
 {
 	struct sampler *sampler = context;
 
 	pending_walks_flush(&sampler->walks, number);
 	waits_move(sampler->waits, number);
+	sampler_sift(sampler, windows_profile(sampler->windows, number));
 }
 
 static void sampler_forget_sealed(struct sampler *sampler)
@@ -139,6 +145,7 @@ struct sealed_window sampler_last_window(struct sampler *sampler)
 	note_call(SAMPLER_CALL_LAST_WINDOW, 0);
 	pending_walks_flush(&sampler->walks, 0);
 	window = windows_current(sampler->windows);
+	sampler_sift(sampler, windows_profile(sampler->windows, window.number));
 	return sampler_describe(sampler, &window);
 }
 
@@ -154,6 +161,7 @@ struct sealed_window sampler_tap_read(struct sampler *sampler, const struct wind
 
 	note_call(SAMPLER_CALL_TAP_PROFILE, windows_tap_number(sampler->windows, tap));
 	window = windows_tap_read(sampler->windows, tap);
+	sampler_sift(sampler, windows_tap_profile(tap));
 	return sampler_describe(sampler, &window);
 }
 

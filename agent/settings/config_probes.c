@@ -207,11 +207,16 @@ static int config_probe_add_selector(struct config_probes *probes, const char *i
 	struct selection *selection = NULL;
 	bool second;
 	int err = escaped ? selection_create(escaped, NULL, &selection, &second) : -ENOMEM;
+	bool pods = selection_needs_pods(selection);
 
 	selection_destroy(selection);
+	if (pods)
+		return config_probe_refuse(probes,
+			"cannot choose by pod: use container_id, cgroup, pid, comm or executable");
 	if (err == -EINVAL || (!err && !selection))
 		return config_probe_refuse(probes,
-			"must be KEY=GLOB, with a key of pid, comm, executable or container_id");
+			"must be KEY=GLOB, with a key of pid, comm, executable, container_id or "
+			"cgroup");
 	if (!err && probe->processes.count == SELECTION_MAX)
 		return config_probe_refuse(probes, "has more than %d selectors", SELECTION_MAX);
 	return err ? err : config_texts_add(&probe->processes, item);

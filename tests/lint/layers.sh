@@ -34,7 +34,7 @@ agent/commands: base/ agent/settings/ agent/latency/ agent/trace/ agent/trace_ar
 agent/loop: base/
 agent/sampler: base/ agent/loop/ agent/sampler/ bpf/abi/ symbolizer/
 agent/sampler/files: base/ symbolizer/sandbox/
-agent/sampler/process: base/ agent/sampler/files/file_identity.h agent/sampler/seam/window_processes.h
+agent/sampler/process: base/ agent/sampler/files/file_identity.h agent/sampler/seam/container_choices.h agent/sampler/seam/window_processes.h
 agent/sampler/functions: base/ symbolizer/index/
 agent/sampler/jit_maps: base/ agent/sampler/process/ symbolizer/perf_map/
 agent/sampler/kernel_functions: base/ agent/sampler/collect/admin.h agent/sampler/functions/ agent/sampler/probes/kernel_latency/ agent/sampler/probes/latency/latency.h bpf/abi/

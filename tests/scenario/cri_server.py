@@ -53,10 +53,14 @@ def version(name="containerd"):
     return field(1, "0.1.0") + field(2, name) + field(3, "v1.7.24") + field(4, "v1")
 
 
-# ---- processes in containers ----------------------------------------------------------------
+# ---- containers -----------------------------------------------------------------------------
+def new_id():
+    return os.urandom(32).hex()
+
+
 @contextlib.contextmanager
 def in_cgroup(program, root, *path):
-    """A busy process of PROGRAM in a cgroup of that PATH, made for it."""
+    """PROGRAM, busy, in a cgroup of that PATH, made for it."""
     folders = [os.path.join(root, *path[:n + 1]) for n in range(len(path))]
     made = []
     try:

@@ -111,6 +111,8 @@ static inline void daemon_fixture_unmake(struct daemon_fixture *f)
 	daemon_probes_destroy(d->probes);
 	store_destroy(d->store);
 	selection_destroy(d->settings.selection);
+	pod_choices_deinit(&d->pod_choices);
+	container_choices_destroy(f->sampler.choices);
 	loop_destroy(d->loop);
 	secret_free(&d->token);
 	config_deinit(&d->config);

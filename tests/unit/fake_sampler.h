@@ -15,6 +15,7 @@
 #include <cmocka.h>
 
 #include "agent/sampler/sampler.h"
+#include "agent/sampler/seam/container_choices.h"
 #include "agent/sampler/seam/latency_probes.h"
 #include "base/clock.h"
 #include "tests/unit/report_fixture.h"
@@ -27,6 +28,8 @@ struct sampler {
 	struct sampler_sizes sizes;
 	struct sampler_trouble trouble;
 	const struct selection *selection;
+	struct container_choices *choices; /* of the last sampler_choose() */
+	uint64_t containers_missed;
 	struct sealed_window window, sealed; /* the current window and the previous one */
 	unsigned int rotations, pauses, selects, offers; /* number of calls */
 	uint64_t hz; /* of the last sampler_set_frequency() */
@@ -67,8 +70,11 @@ int sampler_create(const struct sampler_options *options, struct sampler **ret_s
 
 void sampler_destroy(struct sampler *sampler)
 {
-	if (sampler)
-		sampler->destroyed++;
+	if (!sampler)
+		return;
+	sampler->destroyed++;
+	container_choices_destroy(sampler->choices);
+	sampler->choices = NULL;
 }
 
 /* The signal waits in the loop's descriptor until the loop runs. */
@@ -179,6 +185,17 @@ void sampler_select(struct sampler *sampler, const struct selection *selection)
 {
 	sampler->selects++;
 	sampler->selection = selection;
+}
+
+void sampler_choose(struct sampler *sampler, struct container_choices *choices)
+{
+	container_choices_destroy(sampler->choices);
+	sampler->choices = choices;
+}
+
+uint64_t sampler_containers_missed(const struct sampler *sampler)
+{
+	return sampler->containers_missed;
 }
 
 int sampler_pause(struct sampler *sampler, bool pause)

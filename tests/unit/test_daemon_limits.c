@@ -146,14 +146,39 @@ static void selectors_are_checked(void **state)
 	struct daemon_settings s;
 
 	(void)state;
-	assert_refused("--include=name=x", "pid, comm, executable or container_id");
-	assert_refused("--exclude=name=x", "pid, comm, executable or container_id");
+	assert_refused("--include=name=x", SELECTION_KEYS);
+	assert_refused("--exclude=name=x", SELECTION_KEYS);
+	assert_refused("--pod-annotations=perhaps", "opt-out, opt-in or ignore");
 	s = taken("--include=comm=x");
 	assert_non_null(s.selection);
 	settings_deinit(&s);
 	s = taken("--exclude=comm=x");
 	assert_non_null(s.selection);
 	settings_deinit(&s);
+}
+
+static void pods_cannot_choose_where_no_runtime_is_asked(void **state)
+{
+	static const char *const options[] = { "--include=namespace=x", "--exclude=label.a=x",
+		"--exclude=comm=x,container=y", "--include=annotation.a/b=c", "--include=pod=x",
+		"--pod-annotations=opt-in", "--exclude=comm=x" };
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(options); i++) {
+		char *argv[] = { (char *)"agent",
+			(char *)"--metadata-container-runtime-socket-path=", (char *)options[i] };
+		bool is_fine = i == ARRAY_SIZE(options) - 1;
+		struct daemon_settings s = { 0 };
+		struct config config;
+		autofree char *message = NULL;
+
+		assert_int_equal(config_parse(&config, IN_AGENT, 3, argv), 0);
+		assert_int_equal(
+			daemon_settings_read(&config, &s, &message), is_fine ? 0 : -EINVAL);
+		assert_true(is_fine || strstr(message, "runtime-socket-path is empty"));
+		settings_deinit(&s);
+		config_deinit(&config);
+	}
 }
 
 static void the_rest_is_checked_too(void **state)
@@ -179,6 +204,7 @@ int main(void)
 		cmocka_unit_test(a_store_is_at_least_one_block),
 		cmocka_unit_test(addresses_are_checked_before_they_are_listened_on),
 		cmocka_unit_test(selectors_are_checked),
+		cmocka_unit_test(pods_cannot_choose_where_no_runtime_is_asked),
 		cmocka_unit_test(the_rest_is_checked_too),
 	};
 

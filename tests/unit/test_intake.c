@@ -2,6 +2,7 @@
 /* Which samples are accepted, and to which process generation they belong. */
 #include "agent/sampler/samples/intake.h"
 
+#include "agent/sampler/process/selection.h"
 #include "tests/unit/raw_stack.h"
 #include "tests/unit/walks_fixture.h"
 
@@ -16,7 +17,7 @@ struct intake_fixture {
 	uint64_t sampled_ns;
 	unsigned int taken;
 	struct process *last_taken;
-	unsigned int left_out, let_in; /* calls */
+	unsigned int left_out, let_in, unwanted; /* calls */
 	uint32_t last_left_out, last_let_in; /* tgid */
 };
 
@@ -58,6 +59,14 @@ static void taken(void *context, struct process *p, const struct abi_sample *sam
 	f->last_taken = p;
 }
 
+static void unwanted(void *context, const struct process *p, const struct abi_sample *sample)
+{
+	struct intake_fixture *f = context;
+
+	assert_int_equal(p->pid, sample->tgid);
+	f->unwanted++;
+}
+
 static void add(void *context, const struct attributed_sample *sample)
 {
 	struct intake_fixture *f = context;
@@ -76,6 +85,7 @@ static void begin_intake(struct intake_fixture *f, uint32_t follow_pid)
 					 .follow_pid = follow_pid,
 					 .raw_stack = raw_stack,
 					 .leave_out = leave_out,
+					 .unwanted = unwanted,
 					 .sampled = sampled_at,
 					 .taken = taken,
 					 .add = add,
@@ -301,6 +311,7 @@ static void the_selection_leaves_processes_out_until_it_changes(void **state)
 	assert_int_equal(f->taken, 0);
 	assert_int_equal(f->last_left_out, WALK_PID);
 	assert_int_equal(counted(f, METRIC_SAMPLES_NOT_SELECTED), 1);
+	assert_int_equal(f->unwanted, 1);
 	assert_int_equal(intake_newest_sample_ns(&f->intake), 3000);
 	intake_select(&f->intake, NULL);
 	sample(f, 3100, WALK_PID);

@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "agent/sampler/samples/sifting.h"
 #include "agent/sampler/sealing.h"
 #include "tests/unit/report_fixture.h"
 
@@ -68,6 +69,40 @@ static void a_window_in_which_a_process_moved_has_no_container_of_it(void **stat
 	facts = described_since(f, 101);
 	assert_string_equal(facts->container_id, f->one->container_id);
 	assert_string_equal(facts->pod_uid, f->one->pod_uid);
+}
+
+/* Container ids of the two processes: what is told of them decides what of the window is passed on.
+ */
+static void containers_are_sifted(void **state)
+{
+	struct fixture *f = *state;
+	struct choosing choosing;
+	struct sifting sifting = {
+		.choosing = &choosing, .processes = f->processes, .metrics = &f->metrics
+	};
+	struct container_choices *choices;
+
+	memset(f->one->container_id, 'a', CONTAINER_CHOICE_ID);
+	memset(f->two->container_id, 'b', CONTAINER_CHOICE_ID);
+	sample(f, f->one);
+	sample(f, f->two);
+	choosing_init(&choosing);
+	sifting_run(&sifting, f->profile, 1000);
+	assert_int_equal(profile_total_count(f->profile), 2);
+	assert_int_equal(container_choices_create(&choices), 0);
+	choices->incomplete = true;
+	assert_int_equal(container_choices_add(choices, f->one->container_id, "", 0), 0);
+	(void)choosing_take(&choosing, choices);
+	sifting_run(&sifting, f->profile, 1000);
+	assert_int_equal(profile_total_count(f->profile), 1);
+	assert_int_equal(profile_sample_at(f->profile, 0)->process, f->one->number);
+	assert_int_equal(metrics_get(&f->metrics, METRIC_SAMPLES_UNDECIDED), 1);
+	assert_int_equal(
+		container_choices_add(choices, f->one->container_id, "", CONTAINER_DECLINED), 0);
+	sifting_run(&sifting, f->profile, 1000);
+	assert_int_equal(profile_sample_count(f->profile), 0);
+	assert_int_equal(metrics_get(&f->metrics, METRIC_SAMPLES_UNDECIDED), 2);
+	choosing_deinit(&choosing);
 }
 
 static void a_program_that_is_not_known(void **state)
@@ -160,6 +195,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		CASE(a_process_is_described_by_its_generation),
 		CASE(a_window_in_which_a_process_moved_has_no_container_of_it),
+		CASE(containers_are_sifted),
 		CASE(a_program_that_is_not_known),
 		CASE(processes_without_samples_are_not_described),
 		CASE(later_events_do_not_change_the_description),

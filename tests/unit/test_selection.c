@@ -80,6 +80,97 @@ static void a_comma_behind_a_backslash_is_part_of_a_glob(void **state)
 	assert_false(chosen("comm=x", "comm=a\\,b,comm=y", &list));
 }
 
+static void a_control_group_by_its_path(void **state)
+{
+	static const char text[] = "4:cpu:/a/b\n3:memory:/c:d\n0::/a/b\nnonsense\n";
+	struct process p = NGINX;
+
+	(void)state;
+	assert_false(chosen("cgroup=*", NULL, &p));
+	assert_int_equal(cgroup_paths_read(text, strlen(text), &p.cgroups), 0);
+	assert_true(chosen("cgroup=/a/*", NULL, &p));
+	assert_true(chosen("cgroup=/c:d", NULL, &p));
+	assert_false(chosen("cgroup=/a", NULL, &p));
+	assert_false(chosen(NULL, "cgroup=/a/b", &p));
+	assert_false(chosen("cgroup=nonsense", NULL, &p));
+	assert_false(cgroup_paths_are_unified(p.cgroups));
+	assert_true(cgroup_paths_have(p.cgroups, "/c:d"));
+	assert_false(cgroup_paths_have(p.cgroups, "/c"));
+	cgroup_paths_unref(p.cgroups);
+	assert_int_equal(cgroup_paths_read("0::/x\n", 6, &p.cgroups), 0);
+	assert_true(cgroup_paths_are_unified(p.cgroups));
+	cgroup_paths_unref(p.cgroups);
+	assert_int_equal(cgroup_paths_read("", 0, &p.cgroups), 0);
+	assert_false(cgroup_paths_are_unified(p.cgroups));
+	assert_false(cgroup_paths_match(p.cgroups, "*"));
+	cgroup_paths_unref(p.cgroups);
+	cgroup_paths_unref(NULL);
+}
+
+/* A pod with everything but a container's name. */
+static const char *pod_value(void *context, const char *key, const char *name)
+{
+	(void)context;
+	if (!strcmp(key, "namespace"))
+		return "prod";
+	if (!strcmp(key, "pod"))
+		return "shop-1";
+	if (!strcmp(key, "container"))
+		return "";
+	if (!strcmp(key, "label"))
+		return strcmp(name, "app.kubernetes.io/name") ? NULL : "shop";
+	assert_string_equal(key, "annotation");
+	return strcmp(name, "a=b") ? NULL : "x";
+}
+
+static void pods_are_matched_apart_from_processes(void **state)
+{
+	static const struct {
+		const char *list;
+		bool matches;
+	} cases[] = { { "namespace=pro*", true }, { "namespace=pr", false }, { "pod=shop-?", true },
+		{ "container=*", false }, { "label.app.kubernetes.io/name=shop", true },
+		{ "label.app=shop", false }, { "label.app=*", false }, { "comm=shop,pod=*", true },
+		{ "comm=*,pid=*,executable=*,container_id=*,cgroup=*", false } };
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct selection *s = NULL;
+		bool second;
+
+		assert_int_equal(selection_create(NULL, cases[i].list, &s, &second), 0);
+		assert_int_equal(selection_matches_pod(s, SELECTION_EXCLUDE, pod_value, NULL),
+			cases[i].matches);
+		assert_false(selection_matches_pod(s, SELECTION_INCLUDE, pod_value, NULL));
+		selection_destroy(s);
+	}
+	assert_false(selection_matches_pod(NULL, SELECTION_INCLUDE, pod_value, NULL));
+}
+
+static void what_a_selection_needs_to_know(void **state)
+{
+	struct selection *s = NULL;
+	bool second;
+
+	(void)state;
+	assert_int_equal(selection_create("comm=x", "annotation.a=b", &s, &second), 0);
+	assert_true(selection_needs_pods(s));
+	assert_true(selection_needs_process(s, SELECTION_INCLUDE));
+	assert_false(selection_needs_process(s, SELECTION_EXCLUDE));
+	assert_false(selection_needs_paths(s));
+	selection_destroy(s);
+	s = NULL;
+	assert_int_equal(selection_create("cgroup=x", NULL, &s, &second), 0);
+	assert_false(selection_needs_pods(s));
+	assert_false(selection_needs_process(s, SELECTION_INCLUDE));
+	assert_true(selection_needs_paths(s));
+	assert_true(selection_is_empty(s, SELECTION_EXCLUDE));
+	assert_false(selection_is_empty(s, SELECTION_INCLUDE));
+	selection_destroy(s);
+	assert_false(selection_needs_pods(NULL));
+	assert_true(selection_is_empty(NULL, SELECTION_INCLUDE));
+}
+
 static void exclude_wins(void **state)
 {
 	(void)state;
@@ -151,6 +242,9 @@ int main(void)
 		cmocka_unit_test(each_key_chooses),
 		cmocka_unit_test(program_by_name_or_path),
 		cmocka_unit_test(a_comma_behind_a_backslash_is_part_of_a_glob),
+		cmocka_unit_test(a_control_group_by_its_path),
+		cmocka_unit_test(pods_are_matched_apart_from_processes),
+		cmocka_unit_test(what_a_selection_needs_to_know),
 		cmocka_unit_test(exclude_wins),
 		cmocka_unit_test(invalid_values_are_refused),
 		cmocka_unit_test(selectors_are_written_as_they_were_read),

@@ -48,15 +48,16 @@ static int probe_check_processes(
 	struct selection *selection = NULL;
 	bool second;
 	int err = selection_create(probe->processes, NULL, &selection, &second);
+	bool pods = !err && selection_needs_pods(selection);
 
 	selection_destroy(selection);
 	if (err == -E2BIG)
 		return probe_check_refuse(
 			problem, err, "it has more than %d selectors of processes", SELECTION_MAX);
-	if (err == -EINVAL)
-		return probe_check_refuse(problem, err,
-			"processes '%s': a selector is pid=, comm=, executable= or container_id= "
-			"and a glob",
+	if (err == -EINVAL || pods)
+		return probe_check_refuse(problem, -EINVAL,
+			"processes '%s': a selector is pid=, comm=, executable=, container_id= or "
+			"cgroup= and a glob",
 			probe->processes);
 	return err;
 }

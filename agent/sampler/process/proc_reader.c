@@ -92,7 +92,8 @@ int proc_read_stat(int pid_fd, struct proc_stat *ret_stat)
 	return parse_stat(text, ret_stat);
 }
 
-int proc_read_container(int pid_fd, char id[CONTAINER_ID_BYTES], char pod_uid[POD_UID_BYTES])
+int proc_read_cgroups(int pid_fd, char id[CONTAINER_ID_BYTES], char pod_uid[POD_UID_BYTES],
+	struct cgroup_paths **ret_paths)
 {
 	autocall(buffer_deinit) struct buffer text;
 	const char *line, *end;
@@ -100,6 +101,8 @@ int proc_read_container(int pid_fd, char id[CONTAINER_ID_BYTES], char pod_uid[PO
 
 	buffer_init(&text, MAX_CGROUP_BYTES);
 	err = io_read_file(pid_fd, "cgroup", &text);
+	if (!err)
+		err = cgroup_paths_read((const char *)text.bytes, text.size, ret_paths);
 	if (err)
 		return err;
 	id[0] = pod_uid[0] = 0;

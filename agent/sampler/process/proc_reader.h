@@ -21,8 +21,12 @@ struct proc_stat {
 /* Opens an O_PATH descriptor of /proc/PID. Returns -ESRCH if there is none. */
 int proc_open(int proc_fd, uint32_t pid, int *ret_pid_fd);
 int proc_read_stat(int pid_fd, struct proc_stat *ret_stat);
-/* Fills both as container_id.h says, or with "" if the control groups tell none. */
-int proc_read_container(int pid_fd, char id[CONTAINER_ID_BYTES], char pod_uid[POD_UID_BYTES]);
+/*
+ * Reads the control groups, *RET_PATHS with one reference. Fills both others as container_id.h
+ * says, or with "" if the groups tell none.
+ */
+int proc_read_cgroups(int pid_fd, char id[CONTAINER_ID_BYTES], char pod_uid[POD_UID_BYTES],
+	struct cgroup_paths **ret_paths);
 /*
  * Reads the pid in the innermost pid namespace. Returns -ENOENT if the kernel does not report it
  * (before 4.1).

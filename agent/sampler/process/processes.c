@@ -78,6 +78,7 @@ static void process_free(struct processes *ps, struct process *p)
 		ps->options.forget(ps->options.context, p);
 	mappings_unref(p->mappings);
 	table_shown_free(p->shown);
+	cgroup_paths_unref(p->cgroups);
 	free(p->other_path);
 	free(p->hidden);
 	free(p);

@@ -20,6 +20,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "agent/sampler/process/cgroup_paths.h"
 #include "agent/sampler/process/container_id.h"
 #include "agent/sampler/process/mappings.h"
 #include "agent/sampler/process/modules.h"
@@ -36,6 +37,7 @@ struct process {
 	char comm[PROCESS_COMM_BYTES + 1]; /* of the main thread; any bytes */
 	char container_id[CONTAINER_ID_BYTES]; /* "" = none */
 	char pod_uid[POD_UID_BYTES]; /* "" = not told */
+	struct cgroup_paths *cgroups; /* read with it; NULL = not known */
 	struct mappings *mappings; /* never NULL; a snapshot: replaced, not changed, once shared */
 	uint32_t exec_id; /* of its program, as in samples; valid if `exec_known` */
 	struct module *executable; /* the program's module, or NULL while unknown */
@@ -48,6 +50,7 @@ struct process {
 	bool stale; /* records were lost: read /proc before the next use */
 	bool unreadable; /* /proc did not give its mappings (gone before we looked) */
 	bool unproven; /* records were lost: only pid and exec id are certain */
+	bool open; /* samples were taken before it was known whether it is profiled */
 
 	/* The table's own. */
 	char *other_path; /* of its program; NULL = the module's path */

@@ -100,12 +100,15 @@ static void exec(struct processes *ps, uint64_t time_ns, uint32_t pid, const cha
 {
 	struct process *old = table_live(ps, pid), *p;
 	const struct process before = old ? *old : (struct process){ 0 };
+	struct cgroup_paths *cgroups = cgroup_paths_ref(before.cgroups);
 
 	if (old)
 		table_supersede(ps, old, time_ns);
 	p = table_begin(ps, pid, time_ns, NULL);
-	if (!p)
+	if (!p) {
+		cgroup_paths_unref(cgroups);
 		return;
+	}
 	p->by_exec = true;
 	p->replaced = before.number;
 	p->exec_known = before.exec_known && !before.stale && !before.shown;
@@ -115,6 +118,7 @@ static void exec(struct processes *ps, uint64_t time_ns, uint32_t pid, const cha
 	p->start_ticks = before.start_ticks;
 	memcpy(p->container_id, before.container_id, sizeof(p->container_id));
 	memcpy(p->pod_uid, before.pod_uid, sizeof(p->pod_uid));
+	table_set_cgroups(p, cgroups);
 	table_set_comm(p, comm);
 }
 
@@ -176,6 +180,7 @@ static void begin_child(struct processes *ps, uint64_t time_ns, uint32_t pid, ui
 	memcpy(child->comm, parent->comm, sizeof(child->comm));
 	memcpy(child->container_id, parent->container_id, sizeof(child->container_id));
 	memcpy(child->pod_uid, parent->pod_uid, sizeof(child->pod_uid));
+	table_set_cgroups(child, cgroup_paths_ref(parent->cgroups));
 	table_set_executable(ps, child, parent->executable, process_program_path(parent));
 	if (ps->options.forked)
 		ps->options.forked(ps->options.context, parent, child);

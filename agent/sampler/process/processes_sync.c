@@ -51,6 +51,7 @@ void table_shown_free(struct shown *shown)
 	if (!shown)
 		return;
 	mappings_unref(shown->mappings);
+	cgroup_paths_unref(shown->cgroups);
 	free(shown->exe_path);
 	free(shown);
 }
@@ -168,7 +169,7 @@ static int read_process(struct reading *r, uint32_t pid)
 		err = open_task(r, pid);
 	if (err)
 		return err;
-	err = proc_read_container(r->pid_fd, shown->container_id, shown->pod_uid);
+	err = proc_read_cgroups(r->pid_fd, shown->container_id, shown->pod_uid, &shown->cgroups);
 	if (failure_is_shortage(err))
 		return err;
 	if (shown->stat.kernel_thread)
@@ -270,6 +271,8 @@ static void processes_sync_apply(struct processes *ps, struct process *p, struct
 	table_set_comm(p, shown->stat.comm);
 	memcpy(p->container_id, shown->container_id, sizeof(p->container_id));
 	memcpy(p->pod_uid, shown->pod_uid, sizeof(p->pod_uid));
+	if (shown->cgroups)
+		table_set_cgroups(p, take(shown->cgroups));
 	mappings_unref(p->mappings);
 	p->mappings = take(shown->mappings);
 	free(take(p->hidden));
@@ -306,9 +309,16 @@ void table_catch_up(struct processes *ps, uint32_t pid, uint64_t time_ns, const 
 		(void)bring_to(ps, pid, take(p->shown), exec_id);
 }
 
+void table_set_cgroups(struct process *p, struct cgroup_paths *cgroups)
+{
+	cgroup_paths_unref(p->cgroups);
+	p->cgroups = cgroups;
+}
+
 void table_look_up(struct processes *ps, struct process *p)
 {
 	char container_id[CONTAINER_ID_BYTES], pod_uid[POD_UID_BYTES];
+	struct cgroup_paths *cgroups = NULL;
 	autoclose int pid_fd = -1;
 	struct proc_stat stat;
 	int err = proc_open(ps->options.proc_fd, p->pid, &pid_fd);
@@ -319,12 +329,13 @@ void table_look_up(struct processes *ps, struct process *p)
 	if (err || !table_is_same_process(p, &stat))
 		return;
 	p->start_ticks = stat.start_ticks;
-	err = proc_read_container(pid_fd, container_id, pod_uid);
+	err = proc_read_cgroups(pid_fd, container_id, pod_uid, &cgroups);
 	p->looked_up = !failure_is_transient(err);
 	if (err)
 		return;
 	memcpy(p->container_id, container_id, sizeof(p->container_id));
 	memcpy(p->pod_uid, pod_uid, sizeof(p->pod_uid));
+	table_set_cgroups(p, cgroups);
 }
 
 bool table_is_gone(struct processes *ps, uint32_t pid)

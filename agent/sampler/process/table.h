@@ -47,6 +47,7 @@ struct shown {
 	struct module *executable;
 	char *exe_path; /* "" = not known */
 	char container_id[CONTAINER_ID_BYTES], pod_uid[POD_UID_BYTES];
+	struct cgroup_paths *cgroups;
 	bool unreadable; /* the mappings could not be read */
 };
 
@@ -116,6 +117,8 @@ void table_catch_up(struct processes *ps, uint32_t pid, uint64_t time_ns, const 
 int table_doubt(struct process *p, const struct shown *shown);
 /* Looks up P's hidden mappings in /proc if that is due at TIME_NS. */
 void table_show_hidden(struct processes *ps, struct process *p, uint64_t time_ns);
+/* Sets P's control groups; takes the reference. */
+void table_set_cgroups(struct process *p, struct cgroup_paths *cgroups);
 /* Reads from /proc what the stream does not report of P: container and start time. */
 void table_look_up(struct processes *ps, struct process *p);
 /* Whether PID is gone from /proc, or only a zombie is left of it. */

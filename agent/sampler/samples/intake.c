@@ -12,17 +12,24 @@ int intake_init(struct intake *i, const struct intake_options *options)
 {
 	*i = (struct intake){ .options = *options };
 	map_init(&i->followed, FOLLOWED_LIMIT);
+	choosing_init(&i->choosing);
 	return options->follow_pid ? map_set(&i->followed, options->follow_pid, 1) : 0;
 }
 
 void intake_deinit(struct intake *i)
 {
 	map_deinit(&i->followed);
+	choosing_deinit(&i->choosing);
 }
 
 void intake_select(struct intake *i, const struct selection *selection)
 {
-	i->selection = selection;
+	choosing_select(&i->choosing, selection);
+}
+
+bool intake_choose(struct intake *i, struct container_choices *choices)
+{
+	return choosing_take(&i->choosing, choices);
 }
 
 uint64_t intake_first_sample_ns(const struct intake *i)
@@ -132,6 +139,24 @@ static struct process *intake_get_process(
 	return p;
 }
 
+/* Whether a sample of P is wanted, or may turn out to be. */
+static bool intake_wants(
+	struct intake *i, uint64_t time_ns, struct process *p, const struct abi_sample *s)
+{
+	enum choosing_answer answer;
+
+	if (!choosing_is_needed(&i->choosing))
+		return true;
+	answer = choosing_of(&i->choosing, p, time_ns);
+	if (answer == CHOICE_OPEN)
+		p->open = true;
+	if (answer != CHOICE_UNWANTED)
+		return true;
+	metrics_add(i->options.metrics, METRIC_SAMPLES_NOT_SELECTED, 1);
+	i->options.unwanted(i->options.context, p, s);
+	return false;
+}
+
 /* The process of a sample; NULL if the sample is not wanted, or for lack of memory. */
 static struct process *intake_sampled_process(
 	struct intake *i, uint64_t time_ns, const struct abi_sample *s)
@@ -147,8 +172,7 @@ static struct process *intake_sampled_process(
 	i->newest_sample_ns = time_ns;
 	i->options.sampled(i->options.context, time_ns);
 	p = intake_get_process(i, time_ns, s);
-	if (p && i->selection && !selection_wants(i->selection, p)) {
-		metrics_add(i->options.metrics, METRIC_SAMPLES_NOT_SELECTED, 1);
+	if (p && !intake_wants(i, time_ns, p, s)) {
 		intake_leave_out(i, s->tgid, true);
 		return NULL;
 	}

@@ -11,7 +11,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "agent/sampler/process/selection.h"
+#include "agent/sampler/process/choosing.h"
 #include "agent/sampler/samples/attributed_sample.h"
 #include "agent/sampler/samples/pending_walks.h"
 #include "base/log.h"
@@ -39,6 +39,8 @@ struct intake_options {
 	 * dropped.
 	 */
 	void (*leave_out)(void *context, uint32_t tgid, bool out);
+	/* P is not wanted: perhaps nothing of SAMPLE's control group is. */
+	void (*unwanted)(void *context, const struct process *p, const struct abi_sample *sample);
 	/* A sample taken at TIME_NS arrived; its process is determined next. */
 	void (*sampled)(void *context, uint64_t time_ns);
 	/*
@@ -51,7 +53,7 @@ struct intake_options {
 
 struct intake {
 	struct intake_options options;
-	const struct selection *selection; /* NULL = all processes */
+	struct choosing choosing;
 	struct map followed; /* pid → 1, if follow_pid is set */
 	uint64_t first_sample_ns, newest_sample_ns; /* CLOCK_MONOTONIC; 0 = none yet */
 	struct log_rate gap_log, resync_log, unnamed_log[INTAKE_UNNAMED_REASONS];
@@ -61,6 +63,8 @@ int intake_init(struct intake *i, const struct intake_options *options);
 void intake_deinit(struct intake *i);
 /* Takes only samples of processes that SELECTION wants (NULL = all). SELECTION is borrowed. */
 void intake_select(struct intake *i, const struct selection *selection);
+/* As choosing_take(). */
+bool intake_choose(struct intake *i, struct container_choices *choices);
 
 /* Samples and side-band records, in time order. */
 void intake_sample(struct intake *i, uint64_t time_ns, const struct abi_sample *sample);

@@ -13,6 +13,7 @@
 #include "agent/sampler/seam/trouble.h"
 #include "base/metrics.h"
 
+struct container_choices;
 struct sampler;
 struct selection;
 struct symbolize;
@@ -49,6 +50,13 @@ struct metrics *sampler_metrics_to_add(struct sampler *sampler);
  * call.
  */
 void sampler_select(struct sampler *sampler, const struct selection *selection);
+/*
+ * Says which pods' containers are profiled (container_choices.h), from now on and in the window
+ * that has not ended yet; NULL: containers have no pods. Takes CHOICES. Not recorded.
+ */
+void sampler_choose(struct sampler *sampler, struct container_choices *choices);
+/* How many samples came from containers of which CHOICES did not tell enough. */
+uint64_t sampler_containers_missed(const struct sampler *sampler);
 /* Pauses or resumes sampling on all CPUs. */
 int sampler_pause(struct sampler *sampler, bool pause);
 /* Sets the samples per second and CPU. */

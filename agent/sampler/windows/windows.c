@@ -345,6 +345,11 @@ struct sealed_window windows_tap_read(struct windows *w, const struct windows_ta
 	};
 }
 
+struct profile *windows_tap_profile(const struct windows_tap *tap)
+{
+	return tap->profile;
+}
+
 struct profile *windows_next_tap(const struct windows *w, uint32_t pid, size_t *iterator)
 {
 	while (*iterator < WINDOWS_MAX_TAPS) {

@@ -111,6 +111,8 @@ size_t windows_tap_number(const struct windows *w, const struct windows_tap *tap
 void windows_tap_close(struct windows_tap *tap);
 /* What the tap has collected so far. The profile is valid until the tap is closed. */
 struct sealed_window windows_tap_read(struct windows *w, const struct windows_tap *tap);
+/* The profile that it collects. */
+struct profile *windows_tap_profile(const struct windows_tap *tap);
 /*
  * Iterates over the profiles of the taps that take samples of PID, starting with *ITERATOR = 0;
  * NULL at the end.
