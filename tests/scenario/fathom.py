@@ -247,6 +247,22 @@ def interrupt(process, until):
         time.sleep(.02)
 
 
+def output_of(process, timeout=None):
+    """The rest of the process's output and its errors, as bytes, when it has ended. What it has left behind may hold
+    the pipes open for as long as it likes: that is given a moment. Nothing may have been read with a buffer."""
+    end = time.monotonic() + (timeout or RECORD_TIMEOUT_S)
+    had_ended = False
+    while True:
+        try:
+            return process.communicate(timeout=1)
+        except subprocess.TimeoutExpired as e:
+            if had_ended:
+                return e.stdout or b"", e.stderr or b""
+            had_ended = process.poll() is not None
+            if not had_ended and time.monotonic() > end:
+                raise
+
+
 def fathom(*arguments, cache=None, wrapper=(), text=True, until=None, **popen):
     """Runs `fathom ARGUMENTS`, to its own end or until UNTIL() holds; profile is None."""
     with subprocess.Popen([*wrapper, FATHOM, *map(str, arguments)], env=environment(cache),
@@ -255,7 +271,7 @@ def fathom(*arguments, cache=None, wrapper=(), text=True, until=None, **popen):
         try:
             if until:
                 interrupt(p, until)
-            out, errors = p.communicate(timeout=RECORD_TIMEOUT_S)
+            out, errors = output_of(p)
         except BaseException:
             p.kill()
             raise
