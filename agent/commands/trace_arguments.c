@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "agent/sampler/probed_files/probed_files.h"
+#include "agent/sampler/sampler_latency.h"
 #include "agent/sampler/sampler_trace.h"
 #include "agent/settings/config.h"
 #include "agent/trace_arguments/fetched.h"
@@ -70,18 +71,29 @@ bool trace_rules_any(const struct trace_rules *rules)
 	return rules->count || rules->by_dwarf;
 }
 
+static void trace_arguments_on_read(void *context, const struct trace_read *read);
+
 /* ---- life ------------------------------------------------------------------------------------ */
 
 int trace_arguments_init(struct trace_arguments *a, const struct trace_rules *rules)
 {
 	*a = (struct trace_arguments){ .rules = rules };
 	map_init(&a->by_function, MAX_FUNCTIONS);
+	a->reading.directories = rules->debug_directories;
+	a->reading.done = trace_arguments_on_read;
+	a->reading.context = a;
 	a->used = calloc(rules->count + 1, sizeof(a->used[0]));
 	return a->used ? 0 : -ENOMEM;
 }
 
+void trace_arguments_use_loop(struct trace_arguments *a, struct loop *loop)
+{
+	a->reading.loop = loop;
+}
+
 void trace_arguments_deinit(struct trace_arguments *a)
 {
+	trace_reading_deinit(&a->reading);
 	for (size_t i = 0; i < a->count; i++)
 		function_arguments_deinit(&a->items[i]);
 	free(take(a->items));
@@ -132,29 +144,6 @@ static int trace_arguments_keep(struct trace_arguments *a, struct sampler *sampl
 	return 0;
 }
 
-static int trace_arguments_compare(const void *one, const void *other)
-{
-	const uint64_t *a = one, *b = other;
-
-	return (*a > *b) - (*a < *b);
-}
-
-/* The entries of FUNCTIONS, ascending and each once. Returns how many. */
-static size_t trace_arguments_entries(
-	const struct probed_function *functions, size_t count, uint64_t *entries)
-{
-	size_t measured = 0, unique = 0;
-
-	for (size_t i = 0; i < count; i++)
-		if (functions[i].state == PROBED_FUNCTION_MEASURED)
-			entries[measured++] = functions[i].address;
-	qsort(entries, measured, sizeof(entries[0]), trace_arguments_compare);
-	for (size_t i = 0; i < measured; i++)
-		if (!i || entries[i] != entries[unique - 1])
-			entries[unique++] = entries[i];
-	return unique;
-}
-
 static void trace_arguments_say(const char *path, int err)
 {
 	const char *reason = strerror(-err);
@@ -164,23 +153,6 @@ static void trace_arguments_say(const char *path, int err)
 	if (err == -EOPNOTSUPP)
 		reason = "part of its debug information was not found";
 	fprintf(stderr, "fathom trace: no arguments of functions of %s: %s\n", path, reason);
-}
-
-/* Reads the DWARF of a file. Sets all ITEMS, one for each of ENTRIES. */
-static void trace_arguments_read(const struct trace_arguments *a, const char *path, int fd,
-	const uint64_t *entries, size_t count, struct function_arguments *items)
-{
-	const struct debug_search search = {
-		.directories = a->rules->debug_directories ? a->rules->debug_directories : "",
-		.root_fd = -1,
-		.path = path,
-	};
-	int err = a->rules->by_dwarf && count
-			  ? function_arguments_read(fd, &search, entries, count, items)
-			  : 0;
-
-	if (err)
-		trace_arguments_say(path, err);
 }
 
 static void trace_arguments_choose(struct trace_arguments *a, struct sampler *sampler,
@@ -202,27 +174,78 @@ static void trace_arguments_choose(struct trace_arguments *a, struct sampler *sa
 	function_arguments_deinit(&found);
 }
 
+/* FUNCTION's debug information has been read, or will not be. */
+static void trace_arguments_settle(struct trace_arguments *a, uint32_t function)
+{
+	uint64_t number;
+
+	if (map_get(&a->by_function, function, &number) && !number)
+		map_remove(&a->by_function, function);
+}
+
+static void trace_arguments_on_read(void *context, const struct trace_read *read)
+{
+	struct trace_arguments *a = context;
+	const struct probed_files *files = sampler_probed_files(a->sampler);
+
+	if (read->error)
+		trace_arguments_say(read->path, read->error);
+	for (size_t i = 0; i < read->count; i++) {
+		const struct traced_function *f = &read->functions[i];
+		const struct probed_function *function =
+			probed_functions_of_probe(files, f->number);
+
+		trace_arguments_settle(a, f->number);
+		/* The file may have changed meanwhile, and be detached. */
+		if (function && function->address == f->address)
+			trace_arguments_choose(
+				a, a->sampler, function, trace_read_item(read, f->address));
+	}
+}
+
+/* Has the debug information of functions read, whose calls lack their arguments until then. */
+static int trace_arguments_read(struct trace_arguments *a, const char *path, int fd,
+	const struct probed_function *functions, size_t count)
+{
+	autofree struct traced_function *traced = calloc(count + 1, sizeof(traced[0]));
+	size_t traced_count = 0;
+	int err;
+
+	if (!traced)
+		return -ENOMEM;
+	for (size_t i = 0; i < count; i++)
+		if (functions[i].state == PROBED_FUNCTION_MEASURED)
+			traced[traced_count++] = (struct traced_function){
+				.number = functions[i].probe,
+				.address = functions[i].address,
+			};
+	if (!traced_count)
+		return 0;
+	err = trace_reading_add(&a->reading, path, fd, traced, traced_count);
+	for (size_t i = 0; !err && i < traced_count; i++)
+		(void)map_set(&a->by_function, traced[i].number, 0);
+	return err;
+}
+
 void trace_arguments_chosen(struct trace_arguments *a, struct sampler *sampler, const char *path,
 	int fd, const struct probed_function *functions, size_t count)
 {
-	autofree uint64_t *entries = calloc(count + 1, sizeof(entries[0]));
-	autofree struct function_arguments *items = calloc(count + 1, sizeof(items[0]));
-	size_t entry_count;
+	int err = -ENOENT;
 
-	if (!entries || !items)
-		return;
-	entry_count = trace_arguments_entries(functions, count, entries);
-	trace_arguments_read(a, path, fd, entries, entry_count, items);
-	for (size_t i = 0; i < count; i++) {
-		const uint64_t *entry = bsearch(&functions[i].address, entries, entry_count,
-			sizeof(entries[0]), trace_arguments_compare);
-
-		if (functions[i].state == PROBED_FUNCTION_MEASURED)
-			trace_arguments_choose(
-				a, sampler, &functions[i], entry ? &items[entry - entries] : NULL);
+	a->sampler = sampler;
+	if (a->rules->by_dwarf) {
+		err = trace_arguments_read(a, path, fd, functions, count);
+		if (err)
+			trace_arguments_say(path, err);
 	}
-	for (size_t i = 0; i < entry_count; i++)
-		function_arguments_deinit(&items[i]);
+	for (size_t i = 0; err && i < count; i++)
+		if (functions[i].state == PROBED_FUNCTION_MEASURED)
+			trace_arguments_choose(a, sampler, &functions[i], NULL);
+}
+
+int trace_arguments_wait(struct trace_arguments *a)
+{
+	return trace_reading_wait(&a->reading);
 }
 
 void trace_arguments_say_unused(const struct trace_arguments *a, const char *when)
@@ -244,7 +267,7 @@ static const struct argument_plan *trace_arguments_plan(const struct trace_argum
 	const struct argument_plan *plan;
 	uint64_t number;
 
-	if (!map_get(&a->by_function, function, &number) || size > sizeof(*ret_fetched))
+	if (!map_get(&a->by_function, function, &number) || !number || size > sizeof(*ret_fetched))
 		return NULL;
 	item = &a->items[number - 1];
 	plan = results ? item->results : item->entry;
@@ -254,6 +277,17 @@ static const struct argument_plan *trace_arguments_plan(const struct trace_argum
 	*ret_fetched = (struct abi_fetched){ 0 };
 	memcpy(ret_fetched, payload, size);
 	return plan;
+}
+
+bool trace_arguments_has_values(const struct trace_arguments *a, uint32_t function)
+{
+	const struct argument_plan *plan;
+	uint64_t number;
+
+	if (!map_get(&a->by_function, function, &number))
+		return false;
+	plan = number ? a->items[number - 1].entry : NULL;
+	return !number || (plan && plan->count);
 }
 
 void trace_arguments_text(const struct trace_arguments *a, uint32_t function, bool results,

@@ -152,6 +152,13 @@ static void trace_run_values_json(void *context, uint32_t function, bool results
 	trace_arguments_json(&r->arguments, function, results, payload, size, j);
 }
 
+static bool trace_run_has_values(void *context, uint32_t function)
+{
+	const struct trace_run *r = context;
+
+	return trace_arguments_has_values(&r->arguments, function);
+}
+
 /* ---- events ---------------------------------------------------------------------------------- */
 
 static void trace_run_on_event(void *context, const struct abi_trace_event *event)
@@ -228,6 +235,7 @@ static void trace_run_options(
 	struct trace_run *r = context;
 	const struct trace_plan *plan = r->plan;
 
+	trace_arguments_use_loop(&r->arguments, options->loop);
 	r->probe = (struct trace_options){
 		.max_depth = plan->max_depth,
 		.drilldown = plan->drilldown.count > 0,
@@ -350,11 +358,14 @@ static int trace_run_check_drilldown(const struct trace_run *r)
 
 static int trace_run_probed(void *context)
 {
-	const struct trace_run *r = context;
+	struct trace_run *r = context;
 	const struct probed_files *files = sampler_probed_files(r->sampler);
+	int err = trace_arguments_wait(&r->arguments);
 
-	if (probed_files_waiting(files))
-		return 0;
+	if (err)
+		return trace_run_fail("cannot read the arguments", err);
+	if (probed_files_waiting(files) || r->arguments.reading.first)
+		return 0; /* interrupted */
 	/* Its library may not be mapped yet. */
 	trace_arguments_say_unused(&r->arguments, "is traced so far");
 	return r->plan->drilldown.count ? trace_run_check_drilldown(r) : 0;
@@ -440,6 +451,7 @@ static int trace_run_init(struct trace_run *r)
 		.process = trace_run_process,
 		.values_text = trace_run_values_text,
 		.values_json = trace_run_values_json,
+		.has_values = trace_run_has_values,
 		.context = r,
 		.real_ns = clock_real_ns() - clock_monotonic_ns(),
 	};

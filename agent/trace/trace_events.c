@@ -61,6 +61,9 @@ static void trace_events_values(struct json *j, const struct trace_tree *tree,
 	static const char *const keys[] = { "arguments", "results" };
 	const uint32_t places[] = { call->payload, call->return_payload };
 
+	if (!call->payload && names->has_values &&
+		names->has_values(names->context, call->function))
+		json_text(j, keys[0], "?");
 	for (size_t i = 0; i < ARRAY_SIZE(places); i++) {
 		autocall(buffer_deinit) struct buffer text = { 0 };
 		size_t size = 0;

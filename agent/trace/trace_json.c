@@ -39,6 +39,9 @@ static void trace_json_values(struct json *j, const struct trace_tree *tree,
 {
 	const uint32_t places[] = { call->payload, call->return_payload };
 
+	if (!call->payload && names->has_values &&
+		names->has_values(names->context, call->function))
+		json_null(j, "arguments");
 	for (size_t i = 0; i < ARRAY_SIZE(places); i++) {
 		size_t size = 0;
 		const void *payload = trace_tree_payload(tree, places[i], &size);

@@ -25,6 +25,11 @@ struct trace_names {
 		size_t size, struct buffer *out);
 	void (*values_json)(void *context, uint32_t function, bool results, const void *payload,
 		size_t size, struct json *j);
+	/*
+	 * Whether arguments of FUNCTION are fetched, or will be: those of a call that has none are
+	 * not known. NULL = nothing is fetched.
+	 */
+	bool (*has_values)(void *context, uint32_t function);
 	void *context;
 	uint64_t real_ns; /* what to add to CLOCK_MONOTONIC for the time since 1970 */
 };

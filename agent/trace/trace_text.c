@@ -152,6 +152,11 @@ static void trace_text_values(
 			t->names->context, call->function, results, payload, size, t->out);
 }
 
+static bool trace_text_lacks_values(const struct trace_text *t, const struct trace_call *call)
+{
+	return t->names->has_values && t->names->has_values(t->names->context, call->function);
+}
+
 static void trace_text_arguments(const struct trace_text *t, const struct trace_call *call)
 {
 	if (call->payload) {
@@ -159,7 +164,7 @@ static void trace_text_arguments(const struct trace_text *t, const struct trace_
 		trace_text_values(t, call, false, call->payload);
 		buffer_string(t->out, ")");
 	} else if (!t->names->has_parameters(t->names->context, call->function)) {
-		buffer_string(t->out, "()");
+		buffer_string(t->out, trace_text_lacks_values(t, call) ? "(?)" : "()");
 	}
 	if (!call->return_payload)
 		return;

@@ -2,6 +2,7 @@
 #include "symbolizer/builds/function_arguments.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <stdbool.h>
 #include <stdlib.h>
@@ -10,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/cursor.h"
 #include "base/foreign.h"
 #include "base/io.h"
@@ -17,12 +19,13 @@
 #include "symbolizer/sandbox/sandbox.h"
 
 enum {
-	LOOK_MS = 1000,
 	MAX_IDLE_LOOKS = 10,
 	/* What a plan may take at most, and so all answers. */
 	PLAN_MAX_BYTES = sizeof(struct argument_plan) + ABI_FETCHES * sizeof(struct abi_fetch) +
 			 ARGUMENTS_MAX * sizeof(struct argument) + ARGUMENT_NAMES_BYTES,
 };
+
+static const uint64_t LOOK_NS = UINT64_C(1000000000);
 
 static const struct sandbox_limits limits = {
 	.task = SANDBOX_READ_ARGUMENTS,
@@ -31,10 +34,13 @@ static const struct sandbox_limits limits = {
 	.output_bytes = 64UL << 20,
 };
 
-/* What the child is asked, and with what. */
-struct arguments_job {
-	const struct debug_search *search;
-	struct sandbox_files files;
+struct arguments_reading {
+	struct debug_search search;
+	struct sandbox_files files; /* owned */
+	struct sandbox child;
+	bool started, ended;
+	uint64_t looked_ns; /* CLOCK_MONOTONIC */
+	int error; /* once it has ended */
 	size_t count; /* of functions */
 };
 
@@ -68,18 +74,18 @@ static int arguments_write_question(int fd, const uint64_t *entries, size_t coun
 
 /* ---- while the child reads ------------------------------------------------------------------ */
 
-static void arguments_offer(struct arguments_job *job, struct sandbox *sandbox)
+static void arguments_offer(struct arguments_reading *r)
 {
-	const struct sandbox_question *question = sandbox_question(sandbox);
-	struct debug_files *known = &job->files.debug_files;
+	const struct sandbox_question *question = sandbox_question(&r->child);
+	struct debug_files *known = &r->files.debug_files;
 	struct debug_files found = { .count = 0 };
 
 	if (question->of == SANDBOX_OF_MODULE)
-		(void)debug_search_find(job->search, job->files.elf_fd, &question->names, &found);
+		(void)debug_search_find(&r->search, r->files.elf_fd, &question->names, &found);
 	else if (question->of < known->count)
 		(void)debug_search_find_alternate(
-			job->search, &known->items[question->of], &question->names, &found);
-	sandbox_answer(sandbox, &found);
+			&r->search, &known->items[question->of], &question->names, &found);
+	sandbox_answer(&r->child, &found);
 	for (size_t i = 0; i < found.count; i++)
 		if (known->count < DEBUG_FILES_MAX)
 			known->items[known->count++] = found.items[i];
@@ -87,47 +93,50 @@ static void arguments_offer(struct arguments_job *job, struct sandbox *sandbox)
 			close(found.items[i].fd);
 }
 
-static int arguments_wait_for(struct arguments_job *job, struct sandbox *sandbox)
+static void arguments_end(struct arguments_reading *r)
 {
 	struct sandbox_result result;
-	enum sandbox_outcome outcome;
+	enum sandbox_outcome outcome = sandbox_finish(&r->child, &result);
 
-	for (;;) {
-		struct pollfd waited = { .fd = sandbox->result_fd, .events = POLLIN };
-
-		if (!poll(&waited, 1, LOOK_MS)) {
-			if (sandbox_idle_looks(sandbox) < MAX_IDLE_LOOKS)
-				continue;
-			(void)sandbox_kill(sandbox);
-			return -EAGAIN;
-		}
-		if (sandbox_receive(sandbox) && sandbox_is_gone(sandbox))
-			break;
-		if (!sandbox->ends && sandbox_question(sandbox))
-			arguments_offer(job, sandbox);
-	}
-	outcome = sandbox_finish(sandbox, &result);
+	r->ended = true;
 	if (outcome == SANDBOX_OK)
-		return 0;
-	if (outcome == SANDBOX_LIMIT || outcome == SANDBOX_NO_SPACE)
-		return -E2BIG;
-	return outcome == SANDBOX_CRASH || !result.error ? -EBADMSG : result.error;
+		r->error = 0;
+	else if (outcome == SANDBOX_LIMIT || outcome == SANDBOX_NO_SPACE)
+		r->error = -E2BIG;
+	else
+		r->error = outcome == SANDBOX_CRASH || !result.error ? -EBADMSG : result.error;
 }
 
-static int arguments_ask(struct arguments_job *job)
+/* The child has not said anything: perhaps its files do not answer. */
+static void arguments_look(struct arguments_reading *r)
 {
-	struct sandbox sandbox;
-	struct stat st;
-	int err = foreign_look(job->files.elf_fd, &st);
+	uint64_t now_ns = clock_monotonic_ns();
 
-	if (err)
-		return err;
-	job->files.elf_bytes = (uint64_t)st.st_size;
-	err = sandbox_start_files(&job->files, &limits, &sandbox);
-	if (!err)
-		err = arguments_wait_for(job, &sandbox);
-	debug_files_close(&job->files.debug_files);
-	return err;
+	if (now_ns - r->looked_ns < LOOK_NS)
+		return;
+	r->looked_ns = now_ns;
+	if (sandbox_idle_looks(&r->child) < MAX_IDLE_LOOKS)
+		return;
+	(void)sandbox_kill(&r->child);
+	r->ended = true;
+	r->error = -EAGAIN;
+}
+
+bool arguments_reading_step(struct arguments_reading *r)
+{
+	while (!r->ended) {
+		struct pollfd asked = { .fd = r->child.result_fd, .events = POLLIN };
+
+		if (poll(&asked, 1, 0) <= 0) {
+			arguments_look(r);
+			break;
+		}
+		if (sandbox_receive(&r->child) && sandbox_is_gone(&r->child))
+			arguments_end(r);
+		else if (!r->child.ends && sandbox_question(&r->child))
+			arguments_offer(r);
+	}
+	return r->ended;
 }
 
 /* ---- the answer ----------------------------------------------------------------------------- */
@@ -197,29 +206,74 @@ static int arguments_take_all(int fd, size_t count, struct function_arguments *i
 	return err;
 }
 
-int function_arguments_read(int elf_fd, const struct debug_search *search, const uint64_t *entries,
-	size_t count, struct function_arguments *ret_items)
+int arguments_reading_finish(struct arguments_reading *r, struct function_arguments *ret_items)
 {
-	autoclose int fd = memfd_create("fathom-arguments", MFD_CLOEXEC);
-	struct arguments_job job = {
-		.search = search,
-		.files = { .elf_fd = elf_fd, .output_fd = fd, .may_ask = true },
-		.count = count,
-	};
-	int err;
+	int err = r->error;
 
-	for (size_t i = 0; i < count; i++)
+	for (size_t i = 0; i < r->count; i++)
 		ret_items[i] = (struct function_arguments){ NULL, NULL };
-	if (fd < 0)
-		return -errno;
-	if (count > ARGUMENTS_FUNCTIONS_MAX)
-		return -E2BIG;
-	err = arguments_write_question(fd, entries, count);
 	if (!err)
-		err = arguments_ask(&job);
-	if (!err)
-		err = arguments_take_all(fd, count, ret_items);
-	for (size_t i = 0; err && i < count; i++)
+		err = arguments_take_all(r->files.output_fd, r->count, ret_items);
+	for (size_t i = 0; err && i < r->count; i++)
 		function_arguments_deinit(&ret_items[i]);
 	return err;
+}
+
+/* ---- life ------------------------------------------------------------------------------------ */
+
+static int arguments_start(struct arguments_reading *r, const uint64_t *entries)
+{
+	struct stat st;
+	int err;
+
+	if (r->files.elf_fd < 0 || r->files.output_fd < 0)
+		return -errno;
+	err = arguments_write_question(r->files.output_fd, entries, r->count);
+	if (!err)
+		err = foreign_look(r->files.elf_fd, &st);
+	if (err)
+		return err;
+	r->files.elf_bytes = (uint64_t)st.st_size;
+	err = sandbox_start_files(&r->files, &limits, &r->child);
+	r->started = !err;
+	return err;
+}
+
+int arguments_reading_begin(int elf_fd, const struct debug_search *search, const uint64_t *entries,
+	size_t count, struct arguments_reading **ret_reading)
+{
+	struct arguments_reading *r;
+	int err;
+
+	if (count > ARGUMENTS_FUNCTIONS_MAX)
+		return -E2BIG;
+	r = calloc(1, sizeof(*r));
+	if (!r)
+		return -ENOMEM;
+	r->search = *search;
+	r->count = count;
+	r->looked_ns = clock_monotonic_ns();
+	r->files.may_ask = true;
+	r->files.output_fd = memfd_create("fathom-arguments", MFD_CLOEXEC);
+	r->files.elf_fd = fcntl(elf_fd, F_DUPFD_CLOEXEC, 0);
+	err = arguments_start(r, entries);
+	if (err)
+		arguments_reading_destroy(r);
+	else
+		*ret_reading = r;
+	return err;
+}
+
+void arguments_reading_destroy(struct arguments_reading *r)
+{
+	if (!r)
+		return;
+	if (r->started && !r->ended)
+		(void)sandbox_kill(&r->child);
+	debug_files_close(&r->files.debug_files);
+	if (r->files.elf_fd >= 0)
+		close(r->files.elf_fd);
+	if (r->files.output_fd >= 0)
+		close(r->files.output_fd);
+	free(r);
 }

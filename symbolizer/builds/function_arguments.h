@@ -2,8 +2,10 @@
 #pragma once
 /*
  * Where the arguments and results of chosen functions are, by DWARF. A sandboxed child reads it
- * when it is asked for; an index of all functions would be several times as large for it.
+ * when it is asked for; an index of all functions would be several times as large for it. It takes
+ * a second for a program of 60 MB, so nobody waits for it here.
  */
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -14,14 +16,30 @@ struct function_arguments {
 	struct argument_plan *entry, *results; /* owned; NULL = nothing is known */
 };
 
-/*
- * Reads the plans of COUNT functions of the file ELF_FD, by their ENTRIES (ELF addresses, ascending
- * and each once), into RET_ITEMS, of which it sets all. Waits for the child, which is ended if its
- * files do not answer for some seconds. Returns -ENOENT if the file has no debug information,
- * -EOPNOTSUPP if part of that is elsewhere and was not found, -E2BIG for too many functions or a
- * file beyond the child's limits, -EBADMSG if it cannot be read, -EAGAIN if the child was
- * interrupted.
- */
-int function_arguments_read(int elf_fd, const struct debug_search *search, const uint64_t *entries,
-	size_t count, struct function_arguments *ret_items);
 void function_arguments_deinit(struct function_arguments *arguments);
+
+/* A child that reads. */
+struct arguments_reading;
+
+/*
+ * Starts to read the plans of COUNT functions of the file ELF_FD, by their ENTRIES (ELF addresses,
+ * ascending and each once). ELF_FD is duplicated, SEARCH's texts are borrowed until the end.
+ * Returns -E2BIG for too many functions.
+ */
+int arguments_reading_begin(int elf_fd, const struct debug_search *search, const uint64_t *entries,
+	size_t count, struct arguments_reading **ret_reading);
+/*
+ * Goes on, without waiting for the child; to be called some times a second. Returns true once it
+ * has ended, which it is made to if its files do not answer for some seconds.
+ */
+bool arguments_reading_step(struct arguments_reading *reading);
+/*
+ * Once it has ended: sets RET_ITEMS, one for each of the entries, and all empty on failure. Returns
+ * -ENOENT if the file has no debug information, -EOPNOTSUPP if part of that is elsewhere and was
+ * not found, -E2BIG for a file beyond the child's limits, -EBADMSG if it cannot be read, -EAGAIN if
+ * the child was interrupted.
+ */
+int arguments_reading_finish(
+	struct arguments_reading *reading, struct function_arguments *ret_items);
+/* Ends the child, if it still reads. */
+void arguments_reading_destroy(struct arguments_reading *reading);

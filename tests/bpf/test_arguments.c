@@ -6,6 +6,7 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -25,7 +26,7 @@
 #include "tests/bpf/programs/arguments.h"
 #include "tests/bpf/programs/arguments.skel.h"
 
-enum { MAX_FUNCTIONS = 256, NAME_BYTES = 256 };
+enum { MAX_FUNCTIONS = 256, NAME_BYTES = 256, STEP_MS = 20 };
 
 struct site {
 	uint64_t file_off;
@@ -159,18 +160,30 @@ static pid_t drive_fork(char **argv, int *ret_go)
 	return child;
 }
 
+static int drive_read_arguments(struct drive *d, const char *path)
+{
+	const struct debug_search search = { .directories = "", .root_fd = -1, .path = path };
+	autoclose int file = open(path, O_RDONLY | O_CLOEXEC);
+	struct arguments_reading *reading;
+	int err = arguments_reading_begin(file, &search, d->entries, d->function_count, &reading);
+
+	if (err)
+		return err;
+	while (!arguments_reading_step(reading))
+		poll(NULL, 0, STEP_MS);
+	err = arguments_reading_finish(reading, d->arguments);
+	arguments_reading_destroy(reading);
+	return err;
+}
+
 static int drive(struct drive *d, char **argv)
 {
-	const struct debug_search search = { .directories = "", .root_fd = -1, .path = argv[0] };
-	autoclose int file = open(argv[0], O_RDONLY | O_CLOEXEC);
 	struct ring_buffer *ring;
 	int go = -1, status = 0;
 	pid_t child = drive_fork(argv + 2, &go);
 
 	drive_check(drive_read_sites(d, argv[1]), "read the sites");
-	drive_check(
-		function_arguments_read(file, &search, d->entries, d->function_count, d->arguments),
-		"read the arguments");
+	drive_check(drive_read_arguments(d, argv[0]), "read the arguments");
 	d->skeleton = arguments_bpf__open_and_load();
 	drive_check(d->skeleton ? 0 : -errno, "load");
 	for (size_t i = 0; i < d->function_count; i++) {

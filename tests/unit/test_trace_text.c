@@ -38,6 +38,15 @@ static void name_values(void *context, uint32_t function, bool results, const vo
 	buffer_append(out, payload, size);
 }
 
+static bool name_has_values(void *context, uint32_t function)
+{
+	(void)context;
+	(void)function;
+	return true;
+}
+
+static bool fetched; /* arguments of the functions, whether or not a call has them */
+
 /* Asserts how a call of FUNCTION is shown whose arguments are VALUES; NULL = not known. */
 static void assert_shown(const char *function, const char *values, const char *shown)
 {
@@ -47,6 +56,7 @@ static void assert_shown(const char *function, const char *values, const char *s
 		.place = name_nothing,
 		.process = name_nothing,
 		.values_text = name_values,
+		.has_values = fetched ? name_has_values : NULL,
 		.context = (void *)function,
 	};
 	uint8_t payloads[64] = { 0 };
@@ -81,6 +91,16 @@ static void without_values(void **state)
 	assert_shown("f(int)", NULL, "f(int)");
 }
 
+static void values_that_were_not_fetched_are_unknown(void **state)
+{
+	(void)state;
+	fetched = true;
+	assert_shown("main.get", NULL, "main.get(?)");
+	assert_shown("main.get", "n=1", "main.get(n=1)");
+	assert_shown("f(int)", NULL, "f(int)");
+	fetched = false;
+}
+
 static void values_are_in_the_place_of_types(void **state)
 {
 	(void)state;
@@ -107,6 +127,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(without_values),
+		cmocka_unit_test(values_that_were_not_fetched_are_unknown),
 		cmocka_unit_test(values_are_in_the_place_of_types),
 		cmocka_unit_test(names_without_a_list_stay_whole),
 	};
