@@ -15,6 +15,10 @@
  * first one's return address is the kernel's by then, in order to trace its return, it is known to
  * be open yet. As in function_graph, the other one is shown as called by it. (At fentry the traced
  * function is called by a trampoline, so that the other one is deeper in any case.)
+ *
+ * Of kprobes the kernel follows only so many calls to their return. Where it did not follow one,
+ * its return address stays as it was, until another call overwrites it. Which may take long; but it
+ * has ended, too, if the thread has left the kernel since.
  */
 #include <stdbool.h>
 #include <linux/bpf.h>
@@ -40,6 +44,7 @@ enum {
 	DEPTH_UNIT = 8, /* below it is the number of the call among those at the same place */
 	STACKS = 16,
 	TAIL_CALLS = DEPTH_UNIT - 1,
+	CALLERS_CHECKED = 8, /* at once */
 	/* In a trampoline: from the context of a program to the traced function's return address.
 	 */
 	TRAMPOLINE_WORDS = 16,
@@ -55,9 +60,16 @@ enum {
 /* An open call. */
 struct kernel_level {
 	__u64 depth;
-	__u32 function;
-	__u32 reserved;
+	__u16 function;
+	__u16 mark; /* kernel_mark() */
+	/* Low half of the return address, if that is at the call's place; 0 = it is not. */
+	__u32 caller;
 };
+
+_Static_assert(ABI_LATENCY_FUNCTIONS <= 1 << 16, "a function's number fits");
+
+/* Above the low half of each address of the kernel's code and of its modules' (x86_64). */
+static const __u64 CODE_HIGH = 0xffffffff00000000;
 
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
@@ -81,6 +93,7 @@ struct kernel_call {
 	__u64 place; /* in the stack: the stack pointer, or the address of the context */
 	__u64 depth;
 	__u64 caller; /* of an entry: the return address, 0 = not known */
+	bool caller_is_at_place;
 };
 
 /* ---- output --------------------------------------------------------------------------------- */
@@ -231,6 +244,65 @@ static __always_inline bool kernel_is_trampoline(__u64 kaddr)
 	return false;
 }
 
+/* Where the first call at DEPTH has been: the reverse of kernel_find_depth(). */
+static __always_inline __u64 kernel_place_at(__u64 depth)
+{
+	return ~(depth | TAIL_CALLS) | ~((1ULL << DEPTH_BITS) - 1);
+}
+
+/*
+ * Mostly another number each time that the thread enters the kernel: of the program's registers,
+ * which are saved then. They also change in execve().
+ */
+static __noinline __u32 kernel_mark(const struct kernel_call *call)
+{
+	__u64 mark = 0;
+#if defined(__TARGET_ARCH_x86)
+	const struct pt_regs *regs = task_user_regs(call->hit->task);
+	__u64 words[5] = {}; /* the system call's number, rip, cs, eflags, rsp */
+
+	bpf_probe_read_kernel(words, sizeof(words), &regs->orig_rax);
+	mark = (words[0] * 31 + words[1]) * 31 + words[4];
+	mark ^= mark >> 32;
+	mark ^= mark >> 16;
+#endif
+	return mark & 0xffff;
+}
+
+/*
+ * Whether the call at LEVEL has ended, whose return address the kernel has not replaced in order to
+ * show its return.
+ */
+static __always_inline bool kernel_is_over(
+	const struct kernel_call *call, const struct kernel_level *level)
+{
+	__u64 now;
+
+	if (!level->caller ||
+		bpf_probe_read_kernel(
+			&now, sizeof(now), (const void *)kernel_place_at(level->depth)) ||
+		kernel_is_trampoline(now))
+		return false;
+	return now != (CODE_HIGH | level->caller) || level->mark != kernel_mark(call);
+}
+
+/*
+ * LEVEL, or less if calls above it have ended without a return. Of several only the outermost one's
+ * return address may have been overwritten.
+ */
+static __noinline __u32 kernel_skip_ended(const struct kernel_call *call, __u32 level)
+{
+	__u32 ended = level;
+
+	for (__u32 i = 1; i <= CALLERS_CHECKED && i <= level; i++) {
+		const struct kernel_level *above = kernel_level_at(call, level - i);
+
+		if (above && kernel_is_over(call, above))
+			ended = level - i;
+	}
+	return ended;
+}
+
 /*
  * The level at which the call begins. It is deeper in the stack than those before it, or as deep
  * as one that has jumped to it: then its depth is set.
@@ -307,9 +379,15 @@ static __always_inline bool kernel_begin_call(struct kernel_call *call, __u32 le
 	struct abi_trace_level_key key = { .task = call->key, .level = level };
 	struct kernel_level value = {
 		.depth = call->depth,
-		.function = call->hit->key.function,
+		.function = (__u16)call->hit->key.function,
 	};
 
+	if (call->depth & TAIL_CALLS || kernel_is_trampoline(call->caller))
+		call->caller = 0;
+	if (call->caller_is_at_place) {
+		value.caller = (__u32)call->caller;
+		value.mark = (__u16)kernel_mark(call);
+	}
 	if (bpf_map_update_elem(&kernel_levels, &key, &value, BPF_ANY)) {
 		latency_count(call->hit, ABI_COUNT_CALLS_OPEN_FULL);
 		call->task->flags |= ABI_TRACE_INCOMPLETE;
@@ -319,8 +397,6 @@ static __always_inline bool kernel_begin_call(struct kernel_call *call, __u32 le
 	if (call->task->stored <= level)
 		call->task->stored = level + 1;
 	latency_count(call->hit, ABI_COUNT_CALLS);
-	if (call->depth & TAIL_CALLS || kernel_is_trampoline(call->caller))
-		call->caller = 0;
 	kernel_write(call, ABI_TRACE_ENTRY, level, bpf_ktime_get_ns());
 	return true;
 }
@@ -335,6 +411,8 @@ static __always_inline bool kernel_enter(struct kernel_call *call)
 	if (kernel_is_left_out(call))
 		return false;
 	level = kernel_find_level(call);
+	if (REGS_RETURN_ADDRESS_ON_STACK)
+		level = kernel_skip_ended(call, level);
 	if (!level) {
 		kernel_end_tree(call, false);
 		begins = kernel_begins_tree(call);
@@ -435,15 +513,14 @@ static __noinline int kernel_return(struct kernel_call *call)
 
 /* ---- kprobes -------------------------------------------------------------------------------- */
 
-static __always_inline __u64 kernel_caller(bpf_user_pt_regs_t *regs, __u64 place)
+/* Finds the caller of a call that begins. */
+static __always_inline void kernel_find_caller(struct kernel_call *call, bpf_user_pt_regs_t *regs)
 {
 #if defined(__TARGET_ARCH_x86)
-	__u64 caller = 0;
-
-	bpf_probe_read_kernel(&caller, sizeof(caller), (const void *)place);
-	return caller;
+	bpf_probe_read_kernel(&call->caller, sizeof(call->caller), (const void *)call->place);
+	call->caller_is_at_place = true;
 #else
-	return regs->regs[30];
+	call->caller = regs->regs[30];
 #endif
 }
 
@@ -458,7 +535,7 @@ static __always_inline void kernel_hit_kprobe(bpf_user_pt_regs_t *regs, __u64 co
 	if (cookie & ABI_LATENCY_RETURN) {
 		kernel_return(&call);
 	} else if (kernel_wants(&hit)) {
-		call.caller = kernel_caller(regs, call.place);
+		kernel_find_caller(&call, regs);
 		kernel_entry(&call);
 	}
 	kernel_count_run(&hit);
@@ -506,7 +583,7 @@ int kernel_in_session(void *ctx)
 		kernel_return(&call);
 	} else if (kernel_wants(&hit)) {
 		call.place = *kept = kernel_place_of(ctx, 0);
-		call.caller = kernel_caller(ctx, call.place);
+		kernel_find_caller(&call, ctx);
 		skip = !kernel_entry(&call);
 	} else {
 		skip = 1;

@@ -121,9 +121,9 @@ class Trace:
         return next((t["tid"] for t in self.kernel if t["calls"][0]["function"] == MARKER), 0)
 
 
-def between_markers(calls):
+def between_markers(calls, marker=MARKER):
     """From the first marker to the last one: what comes before and after is the program's start and end."""
-    at = [i for i, (_, function) in enumerate(calls) if function == MARKER]
+    at = [i for i, (_, function) in enumerate(calls) if function == marker]
     return calls[at[0]:at[-1] + 1] if at else []
 
 
@@ -187,7 +187,8 @@ def check_exit(way):
         ours = [(c["level"], c["function"]) for c in tree["calls"]]
         theirs = graph.of[tree["tid"]]
         theirs = theirs[[f for _, f in theirs].index("do_exit"):]
-        check(ours == theirs and len(ours) > 1 and tree["complete"], "%s: %s" % (way, ours))
+        check(ours == theirs and len(ours) > 1 and tree["complete"],
+              "%s: %s, ftrace has %s, complete: %s" % (way, ours, theirs, tree["complete"]))
     check(all(c["end"] == "returned" for t in exits for c in t["calls"][1:]), "%s: what it calls returns" % way)
 
 
@@ -220,6 +221,22 @@ def check_callers(way):
     spans = [(t["calls"][0]["time_ns"], t["calls"][0]["time_ns"] + t["calls"][0]["duration_ns"]) for t in rounds]
     within = [sum(begin <= c["time_ns"] and c["time_ns"] + (c["duration_ns"] or 0) <= end for begin, end in spans) for c in calls]
     check(sum(within) == 2 * ROUNDS, "%s: %d calls of the kernel are within the program's" % (way, sum(within)))
+
+
+def check_lost_returns(way):
+    """A sleeper takes the room that the kernel has for returns of do_nanosleep(): those of the program are lost.
+    What it calls next is deeper in the stack, and yet not below it."""
+    functions = available(["do_nanosleep", "vfs_open", "vfs_write", "vfs_statx", "vfs_getattr", "pipe_write"])
+    script = "sleep %d 2>/dev/null & until grep -q '(sleep) S' /proc/$!/stat; do :; done; exec %s %d" % (PATIENCE_S, PROGRAM, ROUNDS)
+    with Graph(functions) as graph:
+        trace = Trace(run(fathom(way, functions, "--json", "--", "sh", "-c", script)), "%s: lost returns" % way)
+    subprocess.run(["pkill", "-x", "sleep"], check=True)
+    tid = max((t["tid"] for t in trace.kernel), key=lambda tid: len(trace.calls(tid)), default=0)
+    calls = trace.calls(tid)
+    lost = [c["end"] for c in calls if c["function"] == "do_nanosleep"]
+    check(lost.count("unknown") >= ROUNDS - 1, "%s: returns of do_nanosleep() are lost: %s" % (way, collections.Counter(lost)))
+    ours, theirs = (between_markers(c, "do_nanosleep") for c in ([(c["level"], c["function"]) for c in calls], graph.of[tid]))
+    check(len(ours) > 4 * ROUNDS and ours == theirs, "%s: lost returns: %s" % (way, differing(ours, theirs)))
 
 
 def check_limits(way):
@@ -273,6 +290,8 @@ for number, kind in enumerate(WAYS):
         check_exit(kind)
         check_interrupts(kind)
         check_callers(kind)
+    if ONE_RETURN:
+        check_lost_returns(kind)
     if FULL and not number:
         check_limits(kind)
         check_running(kind)
