@@ -4,12 +4,19 @@
 #include <signal.h>
 #include <stddef.h>
 
-bool interrupted(void)
+static bool interrupted_by(int signal)
 {
 	sigset_t pending;
 
-	if (sigpending(&pending))
-		return false;
-	return sigismember(&pending, SIGINT) == 1 || sigismember(&pending, SIGTERM) == 1 ||
-	       sigismember(&pending, SIGHUP) == 1;
+	return !sigpending(&pending) && sigismember(&pending, signal) == 1;
+}
+
+bool interrupted(void)
+{
+	return interrupted_to_end() || interrupted_by(SIGHUP);
+}
+
+bool interrupted_to_end(void)
+{
+	return interrupted_by(SIGINT) || interrupted_by(SIGTERM);
 }

@@ -8,3 +8,5 @@
 
 /* Whether a signal that asks to end (SIGINT, SIGTERM, SIGHUP) is pending. */
 bool interrupted(void);
+/* As above, but not SIGHUP, at which the agent only reloads its settings. */
+bool interrupted_to_end(void);

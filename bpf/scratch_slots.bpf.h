@@ -15,8 +15,13 @@
 /* A slot is occupied by a preempted thread for as long as that waits for the CPU. */
 #define SCRATCH_SLOTS 4
 
+/* Programs that may run on top of others in the same task have another number: 0 to 7. */
+#ifndef SCRATCH_OWNER
+#define SCRATCH_OWNER 0
+#endif
+
 struct scratch_owners {
-	__u64 of[SCRATCH_SLOTS]; /* bpf_get_current_pid_tgid(); 0 = none */
+	__u64 of[SCRATCH_SLOTS]; /* scratch_self(); 0 = none */
 };
 
 struct {
@@ -38,6 +43,12 @@ struct {
 	__type(value, __u8);
 } scratch_taken SEC(".maps");
 
+/* The idle task of each CPU is a task like others. */
+static __always_inline __u64 scratch_self(void)
+{
+	return bpf_get_current_task() | SCRATCH_OWNER;
+}
+
 static __always_inline struct scratch_owners *scratch_owners_of_cpu(void)
 {
 	__u32 zero = 0;
@@ -49,7 +60,7 @@ static __always_inline struct scratch_owners *scratch_owners_of_cpu(void)
 static __always_inline __u32 scratch_slot(void)
 {
 	const volatile struct scratch_owners *owners = scratch_owners_of_cpu();
-	__u64 self = bpf_get_current_pid_tgid();
+	__u64 self = scratch_self();
 	__u32 slot;
 
 	for (slot = 0; owners && slot < SCRATCH_SLOTS; slot++)
@@ -67,7 +78,7 @@ static __always_inline __u32 scratch_taken_key(__u32 slot)
 static __always_inline bool scratch_take(void)
 {
 	struct scratch_owners *owners = scratch_owners_of_cpu();
-	__u64 self = bpf_get_current_pid_tgid();
+	__u64 self = scratch_self();
 	__u8 taken = 1;
 
 	for (__u32 slot = 0; owners && slot < SCRATCH_SLOTS; slot++) {

@@ -28,9 +28,6 @@ static int latency_options_check_patterns(const struct latency_plan *plan)
 	if (!plan->wanted.count && !plan->kernel_wanted.count)
 		return latency_options_refuse("-u or -k must name the functions to measure, for "
 					      "example -u 'main.*' or -k vfs_read");
-	if (plan->profile && plan->kernel_wanted.count)
-		return latency_options_refuse(
-			"-o has the callers of user functions: it cannot be combined with -k");
 	for (size_t i = 0; i < plan->wanted.count && !targeted; i++) {
 		const struct function_pattern *pattern = &plan->wanted.items[i];
 

@@ -74,10 +74,23 @@ static void latency_profile_say_missing(const struct sampler *sampler)
 		(unsigned long long)metrics_get(metrics, METRIC_LOST_MEMORY_LIMIT));
 }
 
+static void latency_profile_say_kernel(const struct sampler *sampler)
+{
+	struct latency_counts counts = { 0 };
+
+	if (latency_read_counts(sampler_latency(sampler), &counts) || !counts.kernel_stack_errors)
+		return;
+	fprintf(stderr,
+		"fathom latency: %llu calls of kernel functions are in the profile without their "
+		"callers in the kernel\n",
+		(unsigned long long)counts.kernel_stack_errors);
+}
+
 static void latency_profile_say(
 	const struct sampler *sampler, const struct report_summary *summary, const char *path)
 {
 	latency_profile_say_missing(sampler);
+	latency_profile_say_kernel(sampler);
 	if (summary->user_stacks > summary->complete_stacks)
 		fprintf(stderr, "fathom latency: %.1f%% of the stacks are complete\n",
 			100.0 * (double)summary->complete_stacks / (double)summary->user_stacks);

@@ -23,15 +23,16 @@ int sampler_kernel_latency_create(
 	struct sampler *sampler, const struct sampler_options *options, const char **ret_step)
 {
 	const struct sampler_latency_options *latency = options->latency;
-	struct bpf_object *object = collect_probe_object(
-		sampler->collect, options->trace ? kernel_trace_probe_name() : "kernel_latency");
+	bool stacks = options->collect.call_stacks;
+	struct bpf_object *object = collect_probe_object(sampler->collect,
+		options->trace ? kernel_trace_probe_name() : kernel_latency_probe_name(stacks));
 	int err = 0;
 
 	if (!latency->kernel_wanted.count)
 		return 0;
 	*ret_step = "load the probes of kernel functions";
 	if (!latency->dry_run)
-		err = object ? kernel_latency_create(object, &sampler->kernel_latency)
+		err = object ? kernel_latency_create(object, stacks, &sampler->kernel_latency)
 			     : -EOPNOTSUPP;
 	if (!err)
 		err = kernel_functions_create(

@@ -46,8 +46,8 @@ static int on_load_kernel(void *context, struct kernel_latency **ret_kernel, con
 	if (err)
 		return err;
 	*ret_step = "prepare the probes of kernel functions";
-	object = collect_probe_object(sampler->collect, "kernel_latency");
-	err = kernel_latency_create(object, &sampler->kernel_latency_of_probes);
+	object = collect_probe_object(sampler->collect, kernel_latency_probe_name(false));
+	err = kernel_latency_create(object, false, &sampler->kernel_latency_of_probes);
 	if (err) {
 		collect_remove_kernel_latency(sampler->collect);
 		return err;

@@ -22,6 +22,7 @@ enum abi_latency_placeholder {
 	ABI_LATENCY_OWN_COOKIE = 0x5eed0f0a, /* the cookie of the one probe that has the program */
 	ABI_LATENCY_CALL_SESSION_COOKIE = 0x5eed0f0b, /* calls of functions of the kernel */
 	ABI_LATENCY_CALL_SESSION_IS_RETURN = 0x5eed0f0c,
+	ABI_LATENCY_PREEMPT_COUNT = 0x5eed0f0d, /* the type of a per-CPU variable of the kernel */
 };
 
 enum abi_latency_function_flags {
@@ -94,6 +95,11 @@ struct abi_latency_config {
 	 * are measured.
 	 */
 	abi_u64 own_env_end;
+	/*
+	 * Whether ABI_LATENCY_PREEMPT_COUNT is the type of the variable that has the processor's
+	 * preempt_count, and how many bytes into it.
+	 */
+	abi_u32 preempt_count_known, preempt_count_off;
 };
 
 /* Processes are in sets; a function is measured in the processes of one set. */
@@ -132,14 +138,17 @@ enum { ABI_LATENCY_RESTARTS = 4096 /* goroutines whose last restart is remembere
 
 struct abi_open_call {
 	abi_u64 start_ns; /* CLOCK_MONOTONIC */
-	abi_u64 restarted_ns; /* last; 0 = never */
+	union {
+		abi_u64 restarted_ns; /* last; 0 = never */
+		abi_u64 kernel_stack; /* of a kernel function with its callers: id, 0 = none */
+	};
 	abi_u64 by; /* as in the cell */
 	abi_u64 fiber_id; /* goid; 0 = not in a goroutine */
 	abi_u32 tgid, tid; /* in the agent's pid namespace */
 	abi_u32 flags; /* enum abi_open_call_flags */
 	abi_u32 thin_shift; /* the function's when the call began */
 	abi_u32 process; /* abi_latency_process.number; 0 without by_sets */
-	abi_u32 padding;
+	abi_u32 window; /* that kernel_stack belongs to */
 };
 
 /* A bucket of the histogram of a function, or of its calls of one fiber, process or cgroup. */

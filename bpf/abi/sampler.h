@@ -47,7 +47,7 @@ struct abi_sampler_config {
 	abi_u32 unwind_by_mapping; /* 1 = VMA lookup, 0 = table of ranges */
 	abi_u32 page_shift; /* log2 of the kernel's page size (64 KiB on some arm64) */
 	abi_u32 choose_cgroups; /* 1 = not threads of the control groups in `left_out_cgroups` */
-	abi_u32 unused;
+	abi_u32 unwind_by_tables; /* 0 = the kernel walks user stacks, by frame pointer */
 };
 
 enum abi_counter {
@@ -77,6 +77,7 @@ enum abi_counter {
 	ABI_COUNT_CALLS_STACKS, /* measured ones whose stack was walked */
 	ABI_COUNT_STACKS_NS, /* time that their walks took */
 	ABI_COUNT_CALLS_STACK_BUSY, /* those that found no scratch memory for that */
+	ABI_COUNT_CALLS_KERNEL_STACK_ERROR, /* of kernel functions: without their kernel stack */
 	/* Kernel functions: on top of a program at another one, or the return was not seen. */
 	ABI_COUNT_CALLS_MISSED,
 	ABI_COUNT_KERNEL_HITS, /* runs of the programs at kernel functions */

@@ -60,6 +60,9 @@ static __always_inline void latency_sample(
 				(measured->thin_shift & ABI_CALL_SHIFT);
 	capture_begin(s);
 	capture_user_stack(&t, tables, s);
+	/* Read as the function's file wants it, not as the walk does. */
+	if (measured->fiber_id)
+		s->walk.sample.fiber_generation = 0;
 	output_sample(&t, tables, s);
 	s->counters.of[ABI_COUNT_CALLS_STACKS]++;
 	s->counters.of[ABI_COUNT_STACKS_NS] += bpf_ktime_get_ns() - began_ns;

@@ -61,7 +61,7 @@ static struct bpf_object *load(const struct probe *probe, struct kernel_types *t
 		bpf_program__set_autoload(bpf_object__find_program_by_name(object, idle), false);
 	config = (void *)bpf_map__initial_value(
 		bpf_object__find_map_by_name(object, ".rodata.config"), &size);
-	config->unwind_by_mapping = tables;
+	config->unwind_by_tables = config->unwind_by_mapping = tables;
 	if (probe->lender)
 		assert_int_equal(probe->configure(&options, object), 0);
 	assert_int_equal(bpf_object__load(object), 0);

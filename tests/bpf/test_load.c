@@ -127,6 +127,7 @@ static struct bpf_object *load(
 	config->max_frames = ABI_MAX_FRAMES;
 	config->unfinished_allowance = ABI_UNFINISHED_STACK_BYTES;
 	config->page_shift = 12;
+	config->unwind_by_tables = walk != FRAME_POINTER;
 	config->unwind_by_mapping = walk == MAPPINGS;
 	if (ABI_STORES_IN_ORDER && !variant->perf_rings && probe->own_rings)
 		config->sample_ring_bytes = ABI_RING_MIN_BYTES;

@@ -221,6 +221,22 @@ static inline void add_switch_out(
 				       });
 }
 
+/* A call of a kernel function, made by fiber 17 as program GENERATION's runtime has it. */
+static inline void add_kernel_call(struct aggregator_fixture *f, uint32_t generation)
+{
+	struct abi_call call = { .sample = tick_of_window(WINDOW).sample,
+		.duration = 1000 << ABI_CALL_SHIFT_BITS };
+
+	call.sample.kind = ABI_CALL;
+	call.sample.flags = ABI_SAMPLE_KERNEL;
+	call.sample.fiber_id = 17;
+	call.sample.fiber_generation = generation;
+	aggregator_add(&f->aggregator, &(struct attributed_sample){
+					       .process = &f->process,
+					       .record = &call.sample,
+				       });
+}
+
 static inline void add_call(struct aggregator_fixture *f, uint64_t duration_ns, uint32_t shift)
 {
 	struct abi_call call = { .sample = tick_of_window(WINDOW).sample,

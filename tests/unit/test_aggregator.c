@@ -295,6 +295,24 @@ static void a_call_counts_with_its_duration(void **state)
 	assert_int_equal(profile_sample_count(f->taps[0]), 0);
 }
 
+/* It may have been read as an earlier program's runtime wants it. */
+static void the_fiber_of_a_kernel_functions_call_is_the_programs_own(void **state)
+{
+	struct aggregator_fixture *f = *state;
+	uint32_t number = f->process.number;
+
+	add_kernel_call(f, number);
+	assert_int_equal(only_sample(f->windows[WINDOW])->fiber_id, 17);
+	assert_int_equal(only_sample(f->windows[WINDOW])->flags, ABI_SAMPLE_KERNEL);
+	assert_int_equal(counted(f, METRIC_FIBERS_DROPPED), 0);
+	open_window(f, WINDOW, 1 << 20);
+	put_raw(f->windows[WINDOW], WINDOW, USER_STACK, 0, PROGRAM + 0x10);
+	add_kernel_call(f, number - 1);
+	assert_int_equal(only_sample(f->windows[WINDOW])->fiber_id, 0);
+	assert_int_equal(counted(f, METRIC_FIBERS_DROPPED), 1);
+	assert_int_equal(aggregator_calls(&f->aggregator), 2);
+}
+
 static void a_call_without_room_is_lost(void **state)
 {
 	struct aggregator_fixture *f = *state;
@@ -328,6 +346,7 @@ int main(void)
 		CASE(an_unwanted_switch_off_the_cpu_is_not_a_loss),
 		CASE(a_switch_off_the_cpu_without_room_for_its_stack_is_lost),
 		CASE(a_call_counts_with_its_duration),
+		CASE(the_fiber_of_a_kernel_functions_call_is_the_programs_own),
 		CASE(a_call_without_room_is_lost),
 	};
 

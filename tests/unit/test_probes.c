@@ -58,7 +58,7 @@ static void values_of_a_profile_have_names_of_their_own(void **state)
 	}
 	/* Those of latency take none unless the callers' stacks are wanted, too; traced calls none.
 	 */
-	assert_int_equal(count, 2 * (PROBES - 5));
+	assert_int_equal(count, 2 * (PROBES - 6));
 	for (size_t i = 0; i < count; i++)
 		for (size_t n = 0; n < i; n++)
 			assert_string_not_equal(names[i], names[n]);

@@ -12,6 +12,10 @@ import subprocess
 import sys
 import time
 
+sys.dont_write_bytecode = True
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
+from pprof_read import Profile  # noqa: E402
+
 FATHOM = os.environ["FATHOM"]
 PROGRAM, WAYS = sys.argv[1], sys.argv[2:]
 TRACING = "/sys/kernel/tracing"
@@ -21,6 +25,7 @@ NAMES = {"fentry": "fentry/fexit", "kprobe-session": "kprobe.multi session", "kp
          "kprobes": "kprobes"}
 CALLS, SLEEPS = 2000, 60
 PATIENCE_S = 300
+INDEX_MS = 5000  # in which the program is indexed, which its first call asks for
 # What the tracer prints of the program's name.
 COMM = os.path.basename(PROGRAM)[:7]
 failures = []
@@ -167,6 +172,94 @@ def run(*arguments, wrapper=()):
     return r
 
 
+# Of the program, from the system call to the root.
+CALLERS = {"sys_getppid": ["inner", "middle", "asks", "main"], "sys_nanosleep": ["inner", "middle", "sleeps_for", "main"]}
+PROFILE = "/tmp/kernel.pb.gz"
+
+
+def names_of(sample):
+    return [f["func"] for f in sample["frames"]]
+
+
+def short(name):
+    """A system call's code has several names."""
+    return re.sub("^__(x64|ia32|arm64|do|se)_(?=sys_)", "", name)
+
+
+def sums(samples):
+    return sum(s["values"][0] for s in samples), sum(s["values"][1] for s in samples)
+
+
+def in_the_kernel(sample):
+    """The names of the frames in the kernel, and below it."""
+    of = [f["mapping"] or "" for f in sample["frames"]]
+    kernel = sum(1 for file in of if file.startswith("[") and file != "[vdso]")
+    return names_of(sample)[:kernel], names_of(sample)[kernel:]
+
+
+def check_stacks(way):
+    """-o: each call has the kernel's stack from the function to the system call's entry, and the program's own."""
+    process = latency(way, "-o", PROFILE, "--", PROGRAM, str(CALLS), str(SLEEPS), "0", str(INDEX_MS))
+    out, errors = process.communicate(timeout=PATIENCE_S)
+    check(process.returncode == 0, "%s -o: status %d %s" % (way, process.returncode, errors.strip()[-600:]))
+    report, profile = report_of(out), Profile(PROFILE)
+    check(report["kernel_functions_by"] == NAMES[way], "-o by %s" % report["kernel_functions_by"])
+    check("not taken" not in errors and "without their callers" not in errors, "%s: what -o says: %s" % (way, errors.strip()))
+    for name, f in functions_of(report).items():
+        what = "%s -o: %s" % (way, name)
+        samples = [s for s in profile.samples if short(names_of(s)[0]) == name]
+        calls = CALLS if name == "sys_getppid" else SLEEPS
+        check(f["calls"] == calls and sums(samples) == (calls, f["total_ns"]),
+              "%s: %d calls of %d, and their time: %s of %d ns" % (what, f["calls"], calls, sums(samples), f["total_ns"]))
+        # BPF's own frames are not shown, and the walk arrives at the entry from user mode.
+        kernel, user = in_the_kernel(samples[0])
+        check(not [n for n in kernel if "bpf" in n or "fathom" in n or "trampoline" in n or "ftrace" in n],
+              "%s: nothing of the probe is in %s" % (what, kernel))
+        roots = {in_the_kernel(s)[0][-1] for s in samples}
+        check(all(re.match("entry_SYSCALL_64|do_syscall_64|el0t?_64_sync|el0_sync|el0t?_svc", r) for r in roots),
+              "%s: the kernel's stack is whole: %s" % (what, roots))
+        whole = [s for s in samples if [n for n in in_the_kernel(s)[1] if n in CALLERS[name]] == CALLERS[name]]
+        # Until the program's tables are loaded, stacks may be cut: that of the first call.
+        check(sums(whole)[0] >= .99 * calls, "%s: %d of %d calls through %s: %s" %
+              (what, sums(whole)[0], calls, CALLERS[name], user))
+        check({s["labels"].get("comm") for s in samples} == {os.path.basename(PROGRAM)[:15]}, "%s: by whom" % what)
+    check(sums(profile.samples)[0] == CALLS + SLEEPS, "%s -o: nothing else is in the profile" % way)
+
+
+def interrupt_function():
+    with open("/proc/kallsyms") as f:
+        names = {line.split()[2] for line in f}
+    return next(n for n in ("update_process_times", "tick_sched_handle", "hrtimer_interrupt") if n in names)
+
+
+def check_interrupts(way):
+    """What an interrupt calls has no user stack, though it interrupts user code; and idle tasks have stacks, too."""
+    function = interrupt_function()
+    without = ",".join(name for name in list(NAMES)[:list(NAMES).index(way)])
+    arguments = ["--json", "-k", function, "-o", PROFILE] + (["--test-without=" + without] if without else [])
+    for target in ["--", PROGRAM, "0", "0", "1500"], ["-d", "1"]:
+        r = run(*arguments, *target)
+        report, profile = report_of(r.stdout), Profile(PROFILE)
+        calls = sum(f["calls"] for f in report["functions"])
+        check(calls > 10 and sums(profile.samples)[0] == calls, "%s: %d calls of %s, with stacks: %s; %s" %
+              (way, calls, function, sums(profile.samples), r.stderr.strip()[-300:]))
+        check(all(names_of(s)[0] == function for s in profile.samples), "%s: they begin with %s" % (way, function))
+        users = {tuple(in_the_kernel(s)[1]) for s in profile.samples}
+        # The types of Debian's 5.10 have no per-CPU variables: interrupts of user code count as its own calls.
+        check(users == {()} or os.uname().release.startswith("5.10"), "%s: of interrupts, no user stacks: %s" % (way, users))
+
+
+def check_both():
+    """-u and -k in one profile."""
+    r = run("-u", "asks", "-k", wanted("sys_getppid"), "--json", "-o", PROFILE, "--", PROGRAM, 300, 0)
+    leaves = {}
+    for s in Profile(PROFILE).samples:
+        leaf = short(names_of(s)[0])
+        leaves[leaf] = leaves.get(leaf, 0) + s["values"][0]
+    check(r.returncode == 0 and leaves == {"asks": 300, "sys_getppid": 300}, "user and kernel functions: %s %s" %
+          (leaves, r.stderr.strip()[-300:]))
+
+
 def check_patterns():
     """Patterns that name very many functions: measured, or refused with the limit; and functions of modules."""
     r = run("-k", "*", "-d", "1")
@@ -219,6 +312,9 @@ for way in WAYS:
     check_command(way)
     check_all_processes(way)
     check_kill(way)
+    check_stacks(way)
+    check_interrupts(way)
+check_both()
 check_patterns()
 check_output()
 check_selection()

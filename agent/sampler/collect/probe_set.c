@@ -104,6 +104,7 @@ static struct abi_sampler_config config_for(const struct collect_options *option
 				      MAX(sharers, 1U);
 	config.sample_ring_bytes = sizes->own_bytes;
 	config.unwind_by_mapping = walk == WALK_BY_MAPPINGS;
+	config.unwind_by_tables = walk != WALK_BY_FRAME_POINTER;
 	config.page_shift = mapping_probe_page_shift();
 	return config;
 }

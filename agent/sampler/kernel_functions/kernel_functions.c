@@ -183,6 +183,11 @@ static int kernel_functions_attach_targets(
 		&k->attached, k->problem);
 	if (err == -ENOMEM)
 		return err;
+	/* The run ends before anything is said of them. */
+	if (err == -EINTR) {
+		*k->problem = 0;
+		return 0;
+	}
 	if (err && !*k->problem)
 		snprintf(k->problem, sizeof(k->problem), "%s", strerror(-err));
 	if (err)

@@ -9,7 +9,7 @@
 #include <stdint.h>
 
 enum {
-	SAMPLE_TYPES = 8, /* at most */
+	SAMPLE_TYPES = 16, /* at most */
 	SAMPLE_TYPE_TICKS =
 		0, /* ticks of the sampling event; the weight is the sum of their periods */
 };

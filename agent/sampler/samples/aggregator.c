@@ -36,13 +36,15 @@ static struct profile *aggregator_profile(const struct aggregator *a, const stru
 }
 
 /*
- * A fiber that was read as an earlier program's runtime wants it is none. That of a call was read
- * as the function's own file wants it.
+ * A fiber that was read as an earlier program's runtime wants it is none. That of a call may have
+ * been read as the function's own file wants it.
  */
 static uint64_t aggregator_fiber(
 	const struct aggregator *a, const struct process *p, const struct abi_sample *s)
 {
-	if (!s->fiber_id || s->kind == ABI_CALL || s->fiber_generation == p->number)
+	bool as_called = s->kind == ABI_CALL && !s->fiber_generation;
+
+	if (!s->fiber_id || as_called || s->fiber_generation == p->number)
 		return s->fiber_id;
 	metrics_add(a->options.metrics, METRIC_FIBERS_DROPPED, 1);
 	return 0;

@@ -14,6 +14,7 @@
 
 struct kernel_latency {
 	struct kernel_programs programs;
+	bool stacks;
 };
 
 struct kernel_attached {
@@ -58,16 +59,19 @@ static int kernel_latency_find_all(struct bpf_object *object, struct kernel_prog
 	return err;
 }
 
-int kernel_latency_create(struct bpf_object *object, struct kernel_latency **ret_latency)
+int kernel_latency_create(
+	struct bpf_object *object, bool stacks, struct kernel_latency **ret_latency)
 {
 	struct kernel_latency *k = calloc(1, sizeof(*k));
 	int err = k ? kernel_latency_find_all(object, &k->programs) : -ENOMEM;
 
-	if (err)
+	if (err) {
 		free(k);
-	else
-		*ret_latency = k;
-	return err;
+		return err;
+	}
+	k->stacks = stacks;
+	*ret_latency = k;
+	return 0;
 }
 
 void kernel_latency_destroy(struct kernel_latency *k)
@@ -107,11 +111,20 @@ static const struct {
 	[KERNEL_WAY_EVENTS] = { kernel_links_events, KERNEL_EVENTS_MAX },
 };
 
+static size_t kernel_latency_limit(const struct kernel_latency *k, enum kernel_way way)
+{
+	size_t limit = kernel_ways[way].limit;
+
+	return k->stacks && limit != SIZE_MAX ? MIN(limit, (size_t)KERNEL_COPIES_WITH_STACKS_MAX)
+					      : limit;
+}
+
 /* The first way from WAY on that works for so many targets; KERNEL_WAYS = none. */
 static enum kernel_way kernel_latency_next_way(
 	const struct kernel_latency *k, enum kernel_way way, size_t count)
 {
-	while (way < KERNEL_WAYS && (!kernel_latency_has(k, way) || count > kernel_ways[way].limit))
+	while (way < KERNEL_WAYS &&
+		(!kernel_latency_has(k, way) || count > kernel_latency_limit(k, way)))
 		way++;
 	return way;
 }
@@ -134,7 +147,7 @@ static int kernel_latency_attach_all(const struct kernel_latency *k,
 		err = kernel_ways[way].attach(links, &k->programs, targets, count);
 		if (!err && !links->count)
 			err = links->refused_count ? links->refused[0].err : -ENOENT;
-		if (next == KERNEL_WAYS ||
+		if (next == KERNEL_WAYS || err == -EINTR ||
 			(!err && !(way == KERNEL_WAY_TRAMPOLINES && links->refused_count)))
 			return err;
 		kernel_links_close(links);
@@ -151,9 +164,10 @@ static void kernel_latency_explain(const struct kernel_latency *k, size_t count,
 	else if (err == -E2BIG)
 		snprintf(problem, KERNEL_PROBLEM_BYTES,
 			"%zu functions, but this kernel attaches them one by one, so that at most "
-			"%d are possible (kprobe.multi, Linux 5.18 with CONFIG_FPROBE, has no such "
-			"limit)",
-			count, KERNEL_EVENTS_MAX);
+			"%zu are possible%s (kprobe.multi, Linux 5.18 with CONFIG_FPROBE, has no "
+			"such limit)",
+			count, kernel_latency_limit(k, KERNEL_WAY_EVENTS),
+			k->stacks ? " with their callers" : "");
 	else
 		snprintf(problem, KERNEL_PROBLEM_BYTES, "%s: %s", kernel_way_name(way),
 			strerror(-err));

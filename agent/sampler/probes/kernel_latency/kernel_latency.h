@@ -24,6 +24,8 @@ enum {
 	KERNEL_TRAMPOLINES_MAX = 64,
 	/* So do kprobes, which the kernel registers one by one. */
 	KERNEL_EVENTS_MAX = 500,
+	/* With stacks, of both. */
+	KERNEL_COPIES_WITH_STACKS_MAX = 32,
 	KERNEL_PROBLEM_BYTES = KERNEL_WAYS_TEXT_BYTES,
 };
 
@@ -48,8 +50,14 @@ struct kernel_refused {
 int kernel_latency_configure_object(
 	const struct collect_options *options, struct bpf_object *object);
 
-/* OBJECT is loaded, and borrowed. Returns -ENOMEM or -EBADMSG. */
-int kernel_latency_create(struct bpf_object *object, struct kernel_latency **ret_latency);
+/* The name of the probe that has the BPF object; STACKS: collect_options.call_stacks. */
+const char *kernel_latency_probe_name(bool stacks);
+/*
+ * OBJECT is loaded, and borrowed. STACKS: its programs walk stacks, so that the kernel takes long
+ * to check each copy of one. Returns -ENOMEM or -EBADMSG.
+ */
+int kernel_latency_create(
+	struct bpf_object *object, bool stacks, struct kernel_latency **ret_latency);
 /* Everything that is attached must have been detached. */
 void kernel_latency_destroy(struct kernel_latency *k);
 /* Whether any way works. */
@@ -57,8 +65,9 @@ bool kernel_latency_can_attach(const struct kernel_latency *k);
 
 /*
  * Attaches TARGETS in one way, and leaves out those that the kernel refuses. Returns -EOPNOTSUPP
- * if no way works, -E2BIG if there are too many for the only one that does, or another negative
- * errno if none could be attached; PROBLEM says more, unless it is "".
+ * if no way works, -E2BIG if there are too many for the only one that does, -EINTR if a signal asks
+ * to end meanwhile, or another negative errno if none could be attached; PROBLEM says more, unless
+ * it is "".
  */
 int kernel_latency_attach(struct kernel_latency *k, const struct kernel_target *targets,
 	size_t count, struct kernel_attached **ret_attached, char problem[KERNEL_PROBLEM_BYTES]);

@@ -14,6 +14,7 @@
 #include "agent/sampler/probes/latency/closer.h"
 #include "base/array.h"
 #include "base/cleanup.h"
+#include "base/interrupted.h"
 #include "bpf/abi/latency.h"
 
 enum { MAX_LINKS = 1 << 20 };
@@ -85,7 +86,7 @@ pid_t kernel_links_close_begin(struct kernel_links *l)
 static bool kernel_links_is_of_all(int err)
 {
 	return err == -EPERM || err == -EACCES || err == -ENOMEM || err == -EMFILE ||
-	       err == -ENFILE;
+	       err == -ENFILE || err == -EINTR;
 }
 
 /* ---- trampolines ---------------------------------------------------------------------------- */
@@ -150,7 +151,7 @@ int kernel_links_trampolines(struct kernel_links *l, const struct kernel_program
 	if (!btf)
 		return -ENOENT;
 	for (size_t i = 0; i < count && !err; i++) {
-		int id = kernel_links_find_type(btf, &targets[i]);
+		int id = interrupted_to_end() ? -EINTR : kernel_links_find_type(btf, &targets[i]);
 
 		err = id < 0 ? id
 			     : kernel_links_trampolines_of(l, programs, &targets[i], (uint32_t)id);
@@ -252,7 +253,9 @@ static int kernel_links_multi_range(struct kernel_links *l, const struct kernel_
 static int kernel_links_multi_halves(struct kernel_links *l, const struct kernel_programs *programs,
 	const struct kernel_places *places, size_t first, size_t count)
 {
-	int err = kernel_links_multi_range(l, programs, places, first, count);
+	int err = interrupted_to_end()
+			  ? -EINTR
+			  : kernel_links_multi_range(l, programs, places, first, count);
 
 	if (!err || kernel_links_is_of_all(err))
 		return err;
@@ -327,8 +330,9 @@ static int kernel_links_events_of(struct kernel_links *l, const struct bpf_progr
 	int err = 0;
 
 	for (size_t i = 0; i < target->address_count && !err; i++)
-		err = kernel_links_events_at(
-			l, program, type, target->addresses[i], target->function);
+		err = interrupted_to_end() ? -EINTR
+					   : kernel_links_events_at(l, program, type,
+						     target->addresses[i], target->function);
 	return err;
 }
 

@@ -25,7 +25,7 @@ struct kernel_links {
 
 /*
  * Attaches TARGETS in one way; what the kernel refuses is in `refused`. Returns a negative errno
- * only if the kernel's answer concerns more than one target.
+ * only if the kernel's answer concerns more than one target, or if a signal asks to end (-EINTR).
  */
 int kernel_links_trampolines(struct kernel_links *l, const struct kernel_programs *programs,
 	const struct kernel_target *targets, size_t count);

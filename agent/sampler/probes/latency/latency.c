@@ -395,6 +395,7 @@ int latency_read_counts(const struct latency *l, struct latency_counts *ret_coun
 		.stacks = sums[ABI_COUNT_CALLS_STACKS],
 		.stacks_busy = sums[ABI_COUNT_CALLS_STACK_BUSY],
 		.stacks_ns = sums[ABI_COUNT_STACKS_NS],
+		.kernel_stack_errors = sums[ABI_COUNT_CALLS_KERNEL_STACK_ERROR],
 		.missed = sums[ABI_COUNT_CALLS_MISSED],
 	};
 	return 0;

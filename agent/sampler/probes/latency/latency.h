@@ -72,6 +72,7 @@ struct latency_counts {
 	uint64_t fiber_errors; /* not measured: the goroutine could not be read */
 	/* With call_stacks: calls whose stack was walked or could not be, and the walks' time. */
 	uint64_t stacks, stacks_busy, stacks_ns;
+	uint64_t kernel_stack_errors; /* of kernel functions: those without their kernel stack */
 	/* Of kernel functions, as far as BPF notices: kernel_latency_missed() has the others. */
 	uint64_t missed;
 };

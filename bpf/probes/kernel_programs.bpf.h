@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+#pragma once
+/*
+ * The programs that measure calls of kernel functions. They are as many as there are ways to attach
+ * to a kernel function; user space loads those that the kernel has, and uses one.
+ */
+#include "bpf/probes/kernel_calls.bpf.h"
+
+/* The programs that are attached as copies, one for each probe. */
+#ifndef KERNEL_SECTION_ENTERED
+#define KERNEL_SECTION_ENTERED "fentry/bpf_fentry_test1"
+#define KERNEL_SECTION_RETURNED "fexit/bpf_fentry_test1"
+#define KERNEL_SECTION_EVENT "kprobe"
+#endif
+
+/* Returns whether, if this is an entry, the return is of interest. */
+#ifdef KERNEL_CALL_HOOKS
+static __always_inline bool kernel_run(struct kernel_site *site);
+#else
+static __always_inline bool kernel_run(struct kernel_site *site)
+{
+	struct kernel_hit at = { .site = site };
+
+	return kernel_hit_at(&at);
+}
+#endif
+
+/* ---- kprobes -------------------------------------------------------------------------------- */
+
+static __always_inline void kernel_hit_kprobe(bpf_user_pt_regs_t *regs, __u64 cookie)
+{
+	struct kernel_site site = { .ctx = regs, .regs = regs, .cookie = cookie };
+
+	site.place = kernel_place_of(regs, cookie);
+	kernel_run(&site);
+}
+
+/* Each attached program is a copy of this one, with its own cookie. */
+SEC(KERNEL_SECTION_EVENT)
+int kernel_at_event(void *ctx)
+{
+	kernel_hit_kprobe(ctx, kernel_own_cookie());
+	return 0;
+}
+
+/* For many functions, at their entries (loaded once) and at their returns (loaded again). */
+SEC("kprobe")
+int kernel_at_entries(void *ctx)
+{
+	kernel_hit_kprobe(ctx, bpf_get_attach_cookie(ctx));
+	return 0;
+}
+
+SEC("kprobe")
+int kernel_at_returns(void *ctx)
+{
+	kernel_hit_kprobe(ctx, bpf_get_attach_cookie(ctx));
+	return 0;
+}
+
+/* ---- sessions ------------------------------------------------------------------------------- */
+
+#ifdef KERNEL_CALL_HOOKS
+/* The open call has more than a session can keep: that keeps its place. */
+static __always_inline bool kernel_hit_session(void *ctx, bool is_return, __u64 *kept)
+{
+	struct kernel_site site = { .ctx = ctx, .regs = ctx, .cookie = bpf_get_attach_cookie(ctx) };
+
+	if (is_return)
+		site.cookie |= ABI_LATENCY_RETURN;
+	else
+		*kept = kernel_place_of(site.regs, site.cookie);
+	site.place = *kept;
+	return kernel_run(&site);
+}
+#else
+/* What a session keeps for a call: its start and, in the lowest bits, its thin_shift. */
+enum { SESSION_SHIFT_BITS = 5 };
+
+static __always_inline bool session_entry(const struct hit *hit, __u64 *kept)
+{
+	struct abi_open_call call = {};
+
+	if (!kernel_call_begins(hit, &call))
+		return false;
+	*kept = bpf_ktime_get_ns() << SESSION_SHIFT_BITS | call.thin_shift;
+	return true;
+}
+
+static __always_inline void session_return(const struct hit *hit, __u64 kept)
+{
+	struct abi_open_call call = { .thin_shift = kept & ((1 << SESSION_SHIFT_BITS) - 1) };
+
+	kernel_wants(hit, &call);
+	call.by = latency_by(hit, &call);
+	latency_add(hit, &call, hit->began_ns - (kept >> SESSION_SHIFT_BITS));
+}
+
+/* KEPT is the session's memory. Returns whether the return of the call that begins is of interest.
+ */
+static __always_inline bool kernel_hit_session(void *ctx, bool is_return, __u64 *kept)
+{
+	struct hit hit = { .regs = ctx };
+	bool wants_return = true;
+
+	if (!kernel_hit_begins(&hit, bpf_get_attach_cookie(ctx)))
+		return false;
+	if (is_return)
+		session_return(&hit, *kept);
+	else
+		wants_return = session_entry(&hit, kept);
+	kernel_count_run(&hit);
+	return wants_return;
+}
+#endif
+
+/* At an entry: returns 1 if the return is of no interest. */
+SEC("kprobe")
+int kernel_in_session(void *ctx)
+{
+	__u64 *kept = kernel_session_memory(ctx);
+
+	return !kept || !kernel_hit_session(ctx, kernel_session_is_return(ctx), kept);
+}
+
+/* ---- trampolines ---------------------------------------------------------------------------- */
+
+/* Not inlined: BPF's stack is small. */
+static __noinline int kernel_count_missed(__u64 cookie)
+{
+	struct hit hit = {};
+
+	if (!(cookie & ABI_LATENCY_RETURN) && kernel_hit_begins(&hit, cookie))
+		latency_count(&hit, ABI_COUNT_CALLS_MISSED);
+	return 0;
+}
+
+static __always_inline void kernel_hit_trampoline(void *ctx, __u64 cookie)
+{
+	struct kernel_site site = { .ctx = ctx, .cookie = cookie };
+	__u64 before;
+
+	if (!kernel_guard_take(&before)) {
+		kernel_count_missed(cookie);
+		return;
+	}
+	site.place = kernel_address_of(ctx);
+	kernel_run(&site);
+	kernel_guard_release(before);
+}
+
+/* Each attached program is a copy of one of these, for its function and with its own cookie. */
+SEC(KERNEL_SECTION_ENTERED)
+int kernel_entered(void *ctx)
+{
+	kernel_hit_trampoline(ctx, kernel_own_cookie());
+	return 0;
+}
+
+SEC(KERNEL_SECTION_RETURNED)
+int kernel_returned(void *ctx)
+{
+	kernel_hit_trampoline(ctx, kernel_own_cookie());
+	return 0;
+}
