@@ -8,26 +8,18 @@
 #include <string.h>
 
 #include "agent/sampler/collect/kernel_types.h"
+#include "agent/sampler/collect/object_constants.h"
 #include "base/cleanup.h"
 
 static const char CONFIG_SECTION[] = ".rodata.config";
 static const char SCRATCH_MAP[] = "scratches";
 static const char SCRATCH_TAKEN_MAP[] = "scratch_taken"; /* bpf/scratch_slots.bpf.h */
 
-void *probe_object_constants(const struct bpf_object *object, const char *section, size_t size)
-{
-	struct bpf_map *map = bpf_object__find_map_by_name(object, section);
-	size_t has = 0;
-	void *constants = map ? (void *)bpf_map__initial_value(map, &has) : NULL;
-
-	return has < size ? NULL : constants;
-}
-
 static int write_config(
 	struct bpf_object *object, const struct probe *probe, const struct abi_sampler_config *from)
 {
 	struct abi_sampler_config *config =
-		probe_object_constants(object, CONFIG_SECTION, sizeof(*config));
+		object_constants(object, CONFIG_SECTION, sizeof(*config));
 
 	if (!config)
 		return -EBADMSG;

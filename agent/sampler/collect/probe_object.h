@@ -33,11 +33,6 @@ struct probe_load {
 	enum walk walk;
 };
 
-/*
- * OBJECT's constants SECTION, a structure of SIZE bytes. Until OBJECT is loaded, this is its own
- * copy, which may be changed. NULL = it has no such section, or a smaller one.
- */
-void *probe_object_constants(const struct bpf_object *object, const char *section, size_t size);
 int probe_object_load(
 	const struct probe *probe, const struct probe_load *how, struct probe_object *ret_object);
 void probe_object_unload(struct probe_object *o);

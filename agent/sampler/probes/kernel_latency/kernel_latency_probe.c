@@ -5,7 +5,7 @@
 
 #include "agent/sampler/collect/collect.h"
 #include "agent/sampler/collect/kprobe_multi.h"
-#include "agent/sampler/collect/probe_object.h"
+#include "agent/sampler/collect/object_constants.h"
 #include "agent/sampler/probes/kernel_latency/kernel_copy.h"
 #include "agent/sampler/probes/kernel_latency/kernel_latency.h"
 #include "agent/sampler/probes/kernel_latency/kernel_ways.h"
@@ -83,7 +83,7 @@ static int kernel_latency_choose_programs(
 /* NULL if the object has none. */
 static struct abi_latency_config *kernel_latency_settings(struct bpf_object *object)
 {
-	return probe_object_constants(object, ".rodata.probe", sizeof(struct abi_latency_config));
+	return object_constants(object, ".rodata.probe", sizeof(struct abi_latency_config));
 }
 
 int kernel_latency_configure_object(

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/sampler/collect/probe_object.h"
+#include "agent/sampler/collect/object_constants.h"
 #include "agent/sampler/collect/process_uprobes.h"
 #include "agent/sampler/collect/uprobe_multi.h"
 #include "agent/sampler/probes/latency/latency_internal.h"
@@ -79,7 +79,7 @@ static int latency_find_event_type(struct latency *l, const char **ret_step)
 static int latency_read_config(struct latency *l, const struct bpf_object *object)
 {
 	const struct abi_latency_config *config =
-		probe_object_constants(object, ".rodata.probe", sizeof(*config));
+		object_constants(object, ".rodata.probe", sizeof(*config));
 
 	if (!config)
 		return -EBADMSG;

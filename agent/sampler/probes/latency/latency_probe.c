@@ -5,7 +5,7 @@
 
 #include "agent/sampler/collect/attach_probe.h"
 #include "agent/sampler/collect/collect.h"
-#include "agent/sampler/collect/probe_object.h"
+#include "agent/sampler/collect/object_constants.h"
 #include "agent/sampler/collect/uprobe_multi.h"
 #include "agent/sampler/probes/latency/latency.h"
 #include "agent/sampler/probes/probes.h"
@@ -96,7 +96,7 @@ static bool latency_has_cookies(const struct collect_options *options)
 static int latency_configure_maps(const struct collect_options *options, struct bpf_object *object)
 {
 	struct abi_latency_config *config =
-		probe_object_constants(object, ".rodata.probe", sizeof(*config));
+		object_constants(object, ".rodata.probe", sizeof(*config));
 
 	if (!config)
 		return -EBADMSG;

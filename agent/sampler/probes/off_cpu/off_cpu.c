@@ -4,7 +4,7 @@
 #include <errno.h>
 
 #include "agent/sampler/collect/collect.h"
-#include "agent/sampler/collect/probe_object.h"
+#include "agent/sampler/collect/object_constants.h"
 #include "agent/sampler/probes/probes.h"
 #include "agent/sampler/profile/sample_labels.h"
 #include "agent/sampler/profile/sample_type.h"
@@ -26,7 +26,7 @@ static int off_cpu_configure(const struct collect_options *options, struct bpf_o
 {
 	struct bpf_map *kernel_rows = bpf_object__find_map_by_name(object, "kernel_rows");
 	struct abi_off_cpu_config *config =
-		probe_object_constants(object, ".rodata.probe", sizeof(*config));
+		object_constants(object, ".rodata.probe", sizeof(*config));
 
 	if (!config)
 		return -EBADMSG;

@@ -4,7 +4,7 @@
 #include <errno.h>
 
 #include "agent/sampler/collect/collect.h"
-#include "agent/sampler/collect/probe_object.h"
+#include "agent/sampler/collect/object_constants.h"
 #include "agent/sampler/probes/latency/latency.h"
 #include "agent/sampler/probes/probes.h"
 #include "agent/sampler/probes/trace/trace.h"
@@ -20,7 +20,7 @@ static bool trace_is_wanted(const struct collect_options *options)
 int trace_configure_settings(const struct collect_options *options, struct bpf_object *object)
 {
 	struct abi_trace_config *config =
-		probe_object_constants(object, ".rodata.trace", sizeof(*config));
+		object_constants(object, ".rodata.trace", sizeof(*config));
 
 	if (!config)
 		return -EBADMSG;
