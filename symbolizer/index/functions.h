@@ -36,13 +36,18 @@ enum index_function_flags {
 	 * what was found cannot be trusted, and no returns are listed.
 	 */
 	INDEX_FUNCTION_UNDECODED = 1 << 5,
-	/* STT_GNU_IFUNC: the code is that of a resolver, which runs once, not of the function. */
+	/* It has an STT_GNU_IFUNC symbol: this is the code of a resolver, which runs once. */
 	INDEX_FUNCTION_IFUNC = 1 << 6,
 	/*
 	 * Only a debug file knows it, which may be forged: the module's own file has no symbol and
 	 * no call frame information that begins at its entry. It was not decoded.
 	 */
 	INDEX_FUNCTION_UNCONFIRMED = 1 << 7,
+	/*
+	 * Linux's uprobes take the instruction at its entry for another one, or may
+	 * (code_instruction.is_misread): a probe there would change what the program does.
+	 */
+	INDEX_FUNCTION_ENTRY_MISREAD = 1 << 8,
 };
 
 /* struct index_function.stack_check: it has no such check, or one that is not recognized. */

@@ -74,11 +74,11 @@ static inline struct index *index_of_program(const struct code_program *program)
 /*
  * Functions as `name@entry returns flags`, a space between two: offsets in hexadecimal, and a
  * letter for each flag (Fiber, No return, Tail jump, Indirect jump, Entry is return, Undecoded,
- * Resolver, unConfirmed).
+ * Resolver, unConfirmed, entry Misread).
  */
 static inline const char *described(const struct index *index)
 {
-	static const char letters[] = "FNTIEURC";
+	static const char letters[] = "FNTIEURCM";
 	static struct buffer text;
 	struct index_function f;
 

@@ -258,6 +258,7 @@ static void test_functions_that_cannot_be_probed(void **state)
 	has(f, "f_unconfirmed", 0x180, INDEX_FUNCTION_UNCONFIRMED, 0);
 	has(f, "f_undecoded", 0x200, INDEX_FUNCTION_UNDECODED, 0);
 	has(f, "f_entry", 0x300, INDEX_FUNCTION_ENTRY_IS_RETURN, 1);
+	has(f, "f_avx", 0x380, INDEX_FUNCTION_ENTRY_MISREAD, 1);
 	has(f, "f_tail", 0x400,
 		INDEX_FUNCTION_NO_RETURN | INDEX_FUNCTION_TAIL_JUMP | INDEX_FUNCTION_INDIRECT_JUMP,
 		0);
@@ -270,11 +271,12 @@ static void test_functions_that_cannot_be_probed(void **state)
 	expect_chosen(f, 2, "f_both", "f_switch");
 	assert_true(f->choice.chosen[0].jumps_out);
 	assert_false(f->choice.chosen[1].jumps_out);
-	assert_int_equal(f->choice.refused_count, 7);
+	assert_int_equal(f->choice.refused_count, 8);
 	expect_refused(f, "f_unconfirmed", FUNCTION_UNCONFIRMED);
 	expect_refused(f, "f_resolver", FUNCTION_RESOLVER);
 	expect_refused(f, "f_undecoded", FUNCTION_UNDECODED);
 	expect_refused(f, "f_entry", FUNCTION_ENTRY_IS_RETURN);
+	expect_refused(f, "f_avx", FUNCTION_ENTRY_MISREAD);
 	expect_refused(f, "f_tail", FUNCTION_TAIL_JUMP);
 	expect_refused(f, "f_indirect", FUNCTION_INDIRECT_JUMP);
 	expect_refused(f, "f_exit", FUNCTION_NO_RETURN);

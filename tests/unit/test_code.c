@@ -315,12 +315,31 @@ static void test_functions_without_a_size_end_where_control_leaves(void **)
 		"f@0/I/U");
 }
 
+static void test_entries_that_the_kernel_misreads(void **)
+{
+	/* vpor %xmm0,%xmm1,%xmm0 (0xeb is jmp); vmulsd %xmm1,%xmm0,%xmm0; each with ret */
+	assert_functions(&(struct code_program){ CODE(0xc5, 0xf1, 0xeb, 0xc0, 0xc3, 0xc5, 0xfb,
+							 0x59, 0xc1, 0xc3),
+				 .symbols = { { "or", 0, 5 }, { "multiply", 5, 5 } } },
+		"or@0:4/M multiply@5:9");
+	/* vcmpltsd %xmm1,%xmm0,%xmm0 (0xc2 is ret); vpbroadcastb %esi,%ymm16, EVEX (0x7a is jp) */
+	assert_functions(&(struct code_program){ CODE(0xc5, 0xfb, 0xc2, 0xc1, 1, 0xc3, 0x62, 0xe2,
+							 0x7d, 0x28, 0x7a, 0xc6, 0xc3),
+				 .symbols = { { "compare", 0, 6 }, { "spread", 6, 7 } } },
+		"compare@0:5/M spread@6:c/M");
+	/* Not at the entry: xor %eax,%eax; vpor; ret. Nor is pshufd (66 0f 70) misread. */
+	assert_functions(&(struct code_program){ CODE(0x31, 0xc0, 0xc5, 0xf1, 0xeb, 0xc0, 0xc3,
+							 0x66, 0x0f, 0x70, 0xc0, 0x1b, 0xc3),
+				 .symbols = { { "later", 0, 7 }, { "shuffle", 7, 6 } } },
+		"later@0:6 shuffle@7:c");
+}
+
 static void test_resolvers_are_no_functions_to_be_measured(void **)
 {
 	assert_functions(&(struct code_program){ CODE(0x90, 0xc3),
 				 .symbols = { { "memcpy", 0, 2, STT_GNU_IFUNC },
 					 { "choose_memcpy", 0, 2 } } },
-		"memcpy@0:1/R choose_memcpy@0:1");
+		"memcpy@0:1/R choose_memcpy@0:1/R");
 }
 
 /* ---- bounds --------------------------------------------------------------------------------- */
@@ -390,6 +409,7 @@ int main(void)
 		cmocka_unit_test(test_a_call_and_a_jump_to_the_entry),
 		cmocka_unit_test(test_what_is_no_restart),
 		cmocka_unit_test(test_functions_without_a_size_end_where_control_leaves),
+		cmocka_unit_test(test_entries_that_the_kernel_misreads),
 		cmocka_unit_test(test_resolvers_are_no_functions_to_be_measured),
 		cmocka_unit_test(test_overlapping_functions_cost_no_more_than_the_allowance),
 	};

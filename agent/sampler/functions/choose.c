@@ -51,6 +51,8 @@ const char *function_refusal_text(enum function_refusal refusal)
 					 "does not confirm it",
 		[FUNCTION_UNDECODED] = "its code could not be decoded",
 		[FUNCTION_ENTRY_IS_RETURN] = "its entry is a RET: it does nothing",
+		[FUNCTION_ENTRY_MISREAD] = "the kernel would carry out its first instruction "
+					   "wrongly: probes misread AVX instructions",
 		[FUNCTION_TAIL_JUMP] = "it has no RET: it ends in a jump to another function",
 		[FUNCTION_INDIRECT_JUMP] = "it has no RET: it ends in an indirect jump",
 		[FUNCTION_NO_RETURN] = "it has no RET: it does not return",
@@ -136,6 +138,8 @@ static enum function_refusal function_refusal_of(const struct index_function *f)
 		return FUNCTION_UNDECODED;
 	if (f->flags & INDEX_FUNCTION_ENTRY_IS_RETURN)
 		return FUNCTION_ENTRY_IS_RETURN;
+	if (f->flags & INDEX_FUNCTION_ENTRY_MISREAD)
+		return FUNCTION_ENTRY_MISREAD;
 	if (f->return_count)
 		return FUNCTION_REFUSALS;
 	if (f->flags & INDEX_FUNCTION_TAIL_JUMP)

@@ -118,6 +118,8 @@ static void body_note_restart(
 static int body_note(struct code_body *b, struct sweep *s, const struct code_instruction *i)
 {
 	body_note_restart(b, s, i);
+	if (i->is_misread && s->at == b->parts[0].low)
+		b->flags |= INDEX_FUNCTION_ENTRY_MISREAD;
 	switch (i->kind) {
 	case CODE_RETURN:
 		if (s->at == b->parts[0].low)

@@ -60,18 +60,27 @@ static bool code_is_of_runtime(const struct source_build *b, uint64_t entry)
 	return entry >= b->answered.low && entry < b->answered.high;
 }
 
+/* Its other names (`choose_memcpy`) are the resolver's own, but mean that code as well. */
+static bool code_is_resolver(const struct writer_body *body)
+{
+	for (size_t i = 0; i < body->name_count; i++)
+		if (body->names[i].is_resolver)
+			return true;
+	return false;
+}
+
 static int code_write_names(struct code_source *source, const struct writer_body *body,
 	const struct writer_function *function)
 {
+	uint32_t resolver = code_is_resolver(body) ? INDEX_FUNCTION_IFUNC : 0;
 	int err = 0;
 
 	for (size_t i = 0; i < body->name_count && !err; i++) {
 		struct writer_function named = *function;
 
+		named.flags |= resolver;
 		named.linkage = body->names[i].linkage;
 		named.name = body->names[i].name;
-		if (body->names[i].is_resolver)
-			named.flags |= INDEX_FUNCTION_IFUNC;
 		err = writer_function(source->build->w, &named);
 	}
 	return err;

@@ -26,6 +26,13 @@ enum code_kind {
 struct code_instruction {
 	enum code_kind kind;
 	uint8_t size;
+	/*
+	 * A probe on it may corrupt the program: Linux's uprobes for x86 look at the opcode byte
+	 * without the map that a VEX or EVEX prefix chooses (arch_uprobe_analyze_insn() in
+	 * arch/x86/kernel/uprobes.c, seen in 5.10 to 6.18). So vpor (VEX 0xeb) is carried out as a
+	 * jump and does nothing, vcmpsd (VEX 0xc2) is taken for a return.
+	 */
+	bool is_misread;
 	uint64_t target; /* of CODE_JUMP and CODE_BRANCH */
 };
 

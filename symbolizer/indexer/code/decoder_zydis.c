@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "base/cleanup.h"
 #include "symbolizer/indexer/code/decoder_state.h"
 
 enum {
@@ -115,6 +116,46 @@ static enum code_kind zydis_kind(const ZydisDecodedInstruction *i)
 	}
 }
 
+/*
+ * Whether uprobes treat the one-byte instruction with OPCODE as one that they execute as it is and
+ * that leads to the next one, so that what else has this opcode byte is safe, too: arithmetic,
+ * moves, string instructions. The others are emulated (0x70 to 0x7f, 0x90, 0xe8 to 0xeb), get the
+ * registers of a call or a return afterwards (0x9a, 0x9d, 0xc2, 0xc3, 0xca, 0xcb, 0xff), are
+ * refused, or no compiler begins a function with them.
+ */
+static bool opcode_is_plain(uint8_t opcode)
+{
+	static const struct {
+		uint8_t first, last;
+	} plain[] = {
+		{ 0x10, 0x15 }, /* moves, unpack */
+		{ 0x28, 0x2f }, /* moves, conversions, comparisons */
+		{ 0x50, 0x5f }, /* arithmetic; push and pop are longer than two bytes here */
+		{ 0x98, 0x99 }, /* multiply and add, as are the next two */
+		{ 0xa8, 0xaf }, { 0xb8, 0xbf }, { 0xc6, 0xc6 }, /* shuffle */
+		{ 0xf2, 0xf3 }, /* bits in general registers, as is the next one */
+		{ 0xf5, 0xf7 }, { 0xfe, 0xfe }, /* vpaddd */
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(plain); i++)
+		if (opcode >= plain[i].first && opcode <= plain[i].last)
+			return true;
+	return false;
+}
+
+static bool zydis_is_misread(const ZydisDecodedInstruction *i)
+{
+	switch (i->encoding) {
+	case ZYDIS_INSTRUCTION_ENCODING_LEGACY:
+	case ZYDIS_INSTRUCTION_ENCODING_3DNOW:
+		return false;
+	case ZYDIS_INSTRUCTION_ENCODING_VEX:
+		return !opcode_is_plain(i->opcode);
+	default: /* EVEX, XOP: older kernels may not know them */
+		return true;
+	}
+}
+
 static bool zydis_next(const struct code_decoder *decoder, const uint8_t *bytes, size_t left,
 	uint64_t address, struct code_instruction *ret_instruction)
 {
@@ -126,6 +167,7 @@ static bool zydis_next(const struct code_decoder *decoder, const uint8_t *bytes,
 	*ret_instruction = (struct code_instruction){
 		.kind = zydis_kind(&i),
 		.size = i.length,
+		.is_misread = zydis_is_misread(&i),
 		.target = address + i.length + (uint64_t)i.raw.imm[0].value.s,
 	};
 	return true;
