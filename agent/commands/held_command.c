@@ -4,12 +4,17 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <stdio.h>
+#include <string.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
+
+/* As shells say it. */
+enum { STATUS_SIGNAL = 128, STATUS_NOT_EXECUTABLE = 126, STATUS_NOT_FOUND = 127 };
 
 /* The child: waits for the start byte, then execs the command or sends its errno. */
 static _Noreturn void run_child(char **argv, int go_fd, int exec_fd, pid_t parent)
@@ -72,7 +77,7 @@ int held_command_go(struct held_command *command)
 	ssize_t got;
 
 	if (send(command->go_fd, "g", 1, MSG_NOSIGNAL) != 1)
-		return -errno;
+		return command->exec_error = -errno;
 	close(command->go_fd);
 	command->go_fd = -1;
 	do {
@@ -80,7 +85,8 @@ int held_command_go(struct held_command *command)
 	} while (got < 0 && errno == EINTR);
 	close(command->exec_fd);
 	command->exec_fd = -1;
-	return got == sizeof(err) ? -err : 0;
+	command->exec_error = got == sizeof(err) ? -err : 0;
+	return command->exec_error;
 }
 
 bool held_command_reap(struct held_command *command)
@@ -89,6 +95,30 @@ bool held_command_reap(struct held_command *command)
 		waitpid(command->pid, &command->status, WNOHANG) == command->pid)
 		command->ended = true;
 	return command->ended;
+}
+
+void held_command_say_end(const struct held_command *command, const char *name)
+{
+	int status = command->status;
+
+	if (!command->ended)
+		return;
+	if (WIFSIGNALED(status))
+		fprintf(stderr, "fathom %s: %s was killed by signal %d (%s)\n", name, command->name,
+			WTERMSIG(status), strsignal(WTERMSIG(status)));
+	else if (WEXITSTATUS(status))
+		fprintf(stderr, "fathom %s: %s ended with status %d\n", name, command->name,
+			WEXITSTATUS(status));
+}
+
+int held_command_exit_status(const struct held_command *command)
+{
+	if (command->exec_error)
+		return command->exec_error == -ENOENT ? STATUS_NOT_FOUND : STATUS_NOT_EXECUTABLE;
+	if (!command->ended)
+		return 0;
+	return WIFSIGNALED(command->status) ? STATUS_SIGNAL + WTERMSIG(command->status)
+					    : WEXITSTATUS(command->status);
 }
 
 void held_command_deinit(struct held_command *command)

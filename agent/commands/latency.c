@@ -29,14 +29,13 @@ static int latency_check_output(const struct latency_plan *plan)
 int command_latency(struct invocation *call)
 {
 	struct latency_plan plan;
-	struct latency_ended ended;
-	int err = latency_plan(&call->config, &plan);
+	int command_status, err = latency_plan(&call->config, &plan);
 
 	if (err)
 		return err == -EINVAL ? EXIT_USAGE : EXIT_FAILED;
 	err = latency_check_output(&plan);
 	if (!err)
-		err = latency_run(&plan, &ended);
+		err = latency_run(&plan, &command_status);
 	latency_plan_deinit(&plan);
 	return err ? EXIT_FAILED : EXIT_DONE;
 }

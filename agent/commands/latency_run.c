@@ -61,7 +61,7 @@ struct latency_run {
 	uint64_t started_ns, interval_began_ns; /* CLOCK_MONOTONIC */
 	uint64_t files_until_ns; /* 0 = every file has answered so far */
 	unsigned int interrupts;
-	int exec_error; /* CMD could not be executed */
+	bool over; /* measuring has ended, but not by CMD's end */
 	int duration_timer, interval_timer; /* -1 = none */
 };
 
@@ -73,11 +73,12 @@ static void latency_on_signal(void *context, int signal)
 
 	if (signal == SIGCHLD) {
 		/* It also comes for index builders. */
-		if (!r->command.ended && held_command_reap(&r->command))
+		if (!r->over && !r->command.ended && held_command_reap(&r->command))
 			loop_stop(r->loop);
 		return;
 	}
 	r->interrupts++;
+	r->over = true;
 	loop_stop(r->loop);
 }
 
@@ -311,7 +312,7 @@ static int add_files(struct latency_run *r)
 		return err;
 	err = program_path(plan->command[0], &program);
 	if (err) {
-		r->exec_error = err;
+		r->command.exec_error = err;
 		return latency_fail(r, plan->command[0], err);
 	}
 	return add_path(r, program, true);
@@ -373,13 +374,12 @@ static int measure(struct latency_run *r)
 
 	if (!err && r->command.pid > 0) {
 		err = held_command_go(&r->command);
-		if (err) {
-			r->exec_error = err;
+		if (err)
 			return latency_fail(r, r->command.name, err);
-		}
 	}
 	if (!err && !watched_targets_ended(&r->targets))
 		err = loop_run(r->loop);
+	r->over = true;
 	/* Those who wait for the probes to go come first. */
 	sampler_latency_detach(r->sampler);
 	loop_cancel(r->loop, r->duration_timer);
@@ -439,7 +439,7 @@ static int latency_run_all(struct latency_run *r)
 	return measure(r);
 }
 
-int latency_run(const struct latency_plan *plan, struct latency_ended *ret_ended)
+int latency_run(const struct latency_plan *plan, int *ret_command_status)
 {
 	struct latency_run r = {
 		.plan = plan,
@@ -456,11 +456,8 @@ int latency_run(const struct latency_plan *plan, struct latency_ended *ret_ended
 	}
 	if (!err)
 		err = latency_run_all(&r);
-	*ret_ended = (struct latency_ended){
-		.exec_error = r.exec_error,
-		.command_ended = r.command.ended,
-		.command_status = r.command.status,
-	};
+	held_command_say_end(&r.command, plan->name);
+	*ret_command_status = held_command_exit_status(&r.command);
 	latency_report_deinit(&r.before);
 	sampler_destroy(r.sampler);
 	watched_targets_deinit(&r.targets);

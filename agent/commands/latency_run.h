@@ -1,15 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
-#include <stdbool.h>
 
 struct latency_plan;
 
-/* What became of CMD. */
-struct latency_ended {
-	int exec_error; /* it could not be executed: a negative errno; 0 = it could */
-	bool command_ended;
-	int command_status; /* from waitpid(), if it has ended */
-};
-
-/* Returns a negative errno after printing the reason to stderr. */
-int latency_run(const struct latency_plan *plan, struct latency_ended *ret_ended);
+/*
+ * Returns a negative errno after printing the reason to stderr. *RET_COMMAND_STATUS is set in any
+ * case: held_command_exit_status() of CMD, 0 without CMD.
+ */
+int latency_run(const struct latency_plan *plan, int *ret_command_status);

@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 #include "agent/commands/commands.h"
+#include "agent/commands/held_command.h"
 #include "agent/loop/turn_stats.h"
 #include "agent/sampler/probes/probes.h"
 #include "agent/settings/explain.h"
@@ -45,6 +46,7 @@ struct record {
 	struct held_command command;
 	struct watched_targets targets;
 	bool sampled; /* sampling began: no interruption before */
+	bool over; /* sampling has ended, but not by CMD's end */
 	uint64_t started_ns; /* CLOCK_MONOTONIC */
 	struct sealed_window window; /* valid after sampling has stopped */
 	unsigned int interrupts;
@@ -60,12 +62,13 @@ static void record_on_signal(void *context, int signal)
 
 	if (signal == SIGCHLD) {
 		/* SIGCHLD also comes for index builders; act only once, when CMD has ended. */
-		if (!r->command.ended && held_command_reap(&r->command))
+		if (!r->over && !r->command.ended && held_command_reap(&r->command))
 			loop_stop(r->loop);
 		return;
 	}
 	/* The first signal stops sampling, the second one the wait for names. */
 	r->interrupts++;
+	r->over = true;
 	loop_stop(r->loop);
 }
 
@@ -193,6 +196,7 @@ static int sample(struct record *r)
 	/* CMD may have ended already: its SIGCHLD is then pending, and the loop ends at once. */
 	if (!err && !watched_targets_ended(&r->targets))
 		err = loop_run(r->loop);
+	r->over = true;
 	loop_cancel(r->loop, r->duration_timer);
 	loop_cancel(r->loop, r->progress_timer);
 	if (!err)
@@ -277,7 +281,6 @@ static void tell(struct record *r, const struct report_summary *summary)
 		.elapsed_ns = r->window.ended_ns - r->window.began_ns,
 		.output = file ? r->plan.output : NULL,
 		.off_cpu = sample_types_have(&r->window.types, PROBE_off_cpu),
-		.command = r->command.ended ? &r->command : NULL,
 		.targets_ended = watched_targets_ended(&r->targets),
 	};
 
@@ -344,7 +347,7 @@ static int plan_and_record(const struct config *config)
 		.progress_timer = -1,
 		.progress = isatty(STDERR_FILENO),
 	};
-	int err;
+	int command_status, err;
 
 	err = record_plan(config, &r.plan);
 	if (err)
@@ -362,9 +365,11 @@ static int plan_and_record(const struct config *config)
 	sampler_destroy(r.sampler);
 	watched_targets_deinit(&r.targets);
 	loop_destroy(r.loop);
+	held_command_say_end(&r.command, "record");
+	command_status = held_command_exit_status(&r.command);
 	held_command_deinit(&r.command);
 	record_plan_deinit(&r.plan);
-	return err ? EXIT_FAILED : EXIT_DONE;
+	return command_status ?: err ? EXIT_FAILED : EXIT_DONE;
 }
 
 int command_record(struct invocation *call)

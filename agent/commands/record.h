@@ -4,7 +4,6 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "agent/commands/held_command.h"
 #include "agent/commands/output_file.h"
 #include "agent/commands/watched_targets.h"
 #include "agent/report/report.h"
@@ -40,7 +39,6 @@ struct record_result {
 	uint64_t elapsed_ns;
 	const char *output; /* NULL = no file to suggest opening */
 	bool off_cpu; /* waits were sampled as well */
-	const struct held_command *command; /* the command, if it has ended; NULL = none */
 	bool targets_ended; /* all targets have ended */
 };
 /* Prints the summary of a run to stderr. */

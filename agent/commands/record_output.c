@@ -2,7 +2,6 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/wait.h>
 
 #include "agent/commands/record.h"
 #include "agent/sampler/probes/probes.h"
@@ -144,17 +143,10 @@ static void print_cost(const struct record_result *r)
 	fputc('\n', stderr);
 }
 
-/* Prints what ended the run if it was not the user, and why the profile may be empty. */
+/* Prints what ended the run if it was neither the user nor CMD, and why the profile may be empty.
+ */
 static void print_ends(const struct record_result *r)
 {
-	int status = r->command ? r->command->status : 0;
-
-	if (WIFSIGNALED(status))
-		fprintf(stderr, "          %s was ended by signal %d (%s)\n", r->command->name,
-			WTERMSIG(status), strsignal(WTERMSIG(status)));
-	else if (WEXITSTATUS(status))
-		fprintf(stderr, "          %s ended with status %d\n", r->command->name,
-			WEXITSTATUS(status));
 	if (r->targets_ended)
 		fputs("          all selected processes or threads have ended\n", stderr);
 	if (!record_output_samples(&r->summary) &&

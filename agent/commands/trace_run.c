@@ -11,6 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "agent/commands/latency_run.h"
 #include "agent/commands/output_file.h"
 #include "agent/commands/trace_output.h"
 #include "agent/sampler/sampler_trace.h"
@@ -469,7 +470,7 @@ static int trace_run_init(struct trace_run *r)
 		       ?: intern_init(&r->texts, MAX_PLACES, MAX_PLACES_BYTES);
 }
 
-int trace_run(const struct trace_plan *plan, struct latency_ended *ret_ended)
+int trace_run(const struct trace_plan *plan, int *ret_command_status)
 {
 	struct trace_run r = { .plan = plan, .timer = -1, .events_fd = -1 };
 	const struct latency_calls calls = {
@@ -488,7 +489,7 @@ int trace_run(const struct trace_plan *plan, struct latency_ended *ret_ended)
 	else if ((err = trace_run_open(&r)))
 		err = trace_run_fail(plan->events, err);
 	else
-		err = latency_run(&probing, ret_ended);
+		err = latency_run(&probing, ret_command_status);
 	if (r.events_fd >= 0)
 		close(r.events_fd);
 	trace_output_deinit(&r.out);

@@ -279,11 +279,11 @@ def fathom(*arguments, cache=None, wrapper=(), text=True, until=None, **popen):
     return Result(p.returncode, out, errors.decode(errors="replace"), None)
 
 
-def record(*arguments, **how):
-    """Runs `fathom record ARGUMENTS` and reads the profile back. Ends the test if it fails."""
+def record(*arguments, status=0, **how):
+    """Runs `fathom record ARGUMENTS` and reads the profile back. Ends the test if it does not exit with STATUS."""
     out = scratch("profile.pb.gz")
     r = fathom("record", "-o", out, *arguments, **how)
-    if r.status or not os.path.exists(out):
+    if r.status != status or not os.path.exists(out):
         stop("record %s: exit status %d\n%s" % (" ".join(map(str, arguments)), r.status, r.stderr))
     return r._replace(profile=read_profile(out))
 

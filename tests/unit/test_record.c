@@ -229,10 +229,16 @@ static void a_command_is_followed_to_its_end(void **state)
 	command_expect(&run, "record -o /dev/null -- sh -c true", EXIT_DONE, "");
 	calls_are("[create follow][prepare 250 ms][start][stop][finish 120000 ms][destroy]");
 	says_not("ended with status");
-	command_expect(&run, "record -o /dev/null -- false", EXIT_DONE,
-		"          false ended with status 1\n");
+	command_expect(&run, "record -o /dev/null -- false", 1,
+		"fathom record: false ended with status 1\n");
 	command_expect(&run, "record -a -o /dev/null -- true", EXIT_DONE, "");
 	calls_are("[create][prepare 250 ms][start][stop][finish 120000 ms][destroy]");
+}
+
+static void stop_loop(void *context)
+{
+	(void)context;
+	loop_stop(fake.options.loop);
 }
 
 static void kill_command(void *context)
@@ -252,16 +258,70 @@ static void a_killed_command_is_reported(void **state)
 {
 	(void)state;
 	fake.on_start = kill_command_soon;
-	command_expect(&run, "record -o /dev/null -- sleep 1000", EXIT_DONE,
-		"          sleep was ended by signal 9 (Killed)\n");
+	command_expect(&run, "record -o /dev/null -- sleep 1000", 128 + SIGKILL,
+		"fathom record: sleep was killed by signal 9 (Killed)\n");
+}
+
+static void a_failed_profile_hides_no_status(void **state)
+{
+	(void)state;
+	add_samples(*state, 3);
+	fake.on_start = kill_command_soon;
+	command_expect(&run, "record -o /dev/full -- sleep 1000", 128 + SIGKILL,
+		"fathom record: cannot write /dev/full: No space left on device\n");
+	says("fathom record: sleep was killed by signal 9 (Killed)\n");
+	fake.on_start = NULL;
+	command_expect(&run, "record -o /dev/full -- true", EXIT_FAILED,
+		"fathom record: cannot write /dev/full: No space left on device\n");
+}
+
+/* As Ctrl-C does: it ends CMD, too. */
+static void interrupt_both(void *context)
+{
+	siginfo_t info;
+
+	kill_command(context);
+	waitid(P_PID, (id_t)fake.options.follow_pid, &info, WEXITED | WNOWAIT);
+	raise(SIGINT);
+}
+
+static void interrupt_both_soon(void)
+{
+	int timer;
+
+	loop_timer(fake.options.loop, 1, 0, interrupt_both, NULL, &timer);
+}
+
+static void run_until_command_ends(void)
+{
+	siginfo_t info;
+	int timer;
+
+	waitid(P_PID, (id_t)fake.options.follow_pid, &info, WEXITED | WNOWAIT);
+	loop_timer(fake.options.loop, 1, 0, stop_loop, NULL, &timer);
+	loop_run(fake.options.loop);
+}
+
+static void a_command_that_did_not_end_the_run_has_no_status(void **state)
+{
+	(void)state;
+	fake.on_finish = run_until_command_ends;
+	command_expect(&run, "record -d 0.001 -o /dev/null -- sh no-such-file", EXIT_DONE, "");
+	says_not("ended with status");
+	fake.on_finish = NULL;
+	fake.on_start = interrupt_both_soon;
+	command_expect(&run, "record -o /dev/null -- sleep 1000", EXIT_DONE, "");
+	says_not("sleep");
 }
 
 static void a_command_that_does_not_exist_fails(void **state)
 {
 	(void)state;
-	command_expect(&run, "record -o /dev/null -- /no/such", EXIT_FAILED,
+	command_expect(&run, "record -o /dev/null -- /no/such", 127,
 		"fathom record: cannot run /no/such: No such file or directory\n");
 	calls_are("[create follow][prepare 250 ms][start][destroy]");
+	command_expect(&run, "record -o /dev/null -- /etc/passwd", 126,
+		"fathom record: cannot run /etc/passwd: Permission denied\n");
 }
 
 /* ---- signals --------------------------------------------------------------------------------- */
@@ -422,6 +482,8 @@ int main(void)
 		CASE(a_run_ends_with_its_targets),
 		CASE(a_command_is_followed_to_its_end),
 		CASE(a_killed_command_is_reported),
+		CASE(a_failed_profile_hides_no_status),
+		CASE(a_command_that_did_not_end_the_run_has_no_status),
 		CASE(a_command_that_does_not_exist_fails),
 		CASE(a_signal_ends_sampling_and_the_profile_is_written),
 		CASE(a_signal_before_sampling_leaves_an_empty_profile),

@@ -18,6 +18,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "agent/commands/held_command.h"
 #include "agent/commands/record.h"
 #include "base/cleanup.h"
 #include "tests/unit/refused_call.h"

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "agent/commands/held_command.h"
 #include "agent/commands/profile_names.h"
 #include "agent/commands/record.h"
 #include "agent/commands/upload.h"
