@@ -132,6 +132,35 @@ static void exec_begins_a_generation(void **state)
 	assert_ptr_equal(processes_find(f->ps, after->number), after);
 }
 
+/* FIRST: its first sample also came after its end. */
+static void expect_kept_for_late_sample(struct fixture *f, bool first)
+{
+	const struct process *p;
+	uint32_t number;
+
+	exec(f, 1000, PARENT, &f->program);
+	p = first ? live(f, PARENT) : sampled(f, PARENT, 2000);
+	number = p->number;
+	processes_exit(f->ps, 3000, PARENT, PARENT);
+	assert_true(p->ended);
+	assert_ptr_equal(sampled_as(f, PARENT, 3500, p->exec_id), p);
+	processes_sweep(f->ps, 3400);
+	assert_non_null(processes_find(f->ps, number));
+	processes_sweep(f->ps, 3501);
+	assert_null(processes_find(f->ps, number));
+}
+
+/* The last sample came after the exit record, and into the next window. */
+static void a_generation_sampled_after_its_end_is_kept(void **state)
+{
+	expect_kept_for_late_sample(*state, false);
+}
+
+static void a_generation_first_sampled_after_its_end_is_kept(void **state)
+{
+	expect_kept_for_late_sample(*state, true);
+}
+
 static void a_child_shares_its_parents_snapshot(void **state)
 {
 	struct fixture *f = *state;
@@ -486,6 +515,8 @@ int main(void)
 		CASE(a_child_of_another_pid_namespace_is_not_the_idle_threads),
 		CASE(pid_1_is_forked_like_any_other),
 		CASE(exec_begins_a_generation),
+		CASE(a_generation_sampled_after_its_end_is_kept),
+		CASE(a_generation_first_sampled_after_its_end_is_kept),
 		CASE(a_child_shares_its_parents_snapshot),
 		CASE(comm_changes_by_the_main_thread_only),
 		CASE(the_program_is_the_first_file),

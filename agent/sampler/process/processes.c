@@ -322,17 +322,23 @@ uint32_t process_namespace_pid(struct processes *ps, struct process *p)
 	return number;
 }
 
+/* A thread may be sampled shortly after the end of its process: EXIT_GRACE_NS. */
+static bool is_over(const struct process *p, uint64_t before_ns)
+{
+	return p->ended_ns < before_ns && p->sampled_ns < before_ns;
+}
+
 static void forget_ended(struct processes *ps, uint64_t before_ns)
 {
 	struct process **link = &ps->ended, *p;
 
 	for (unsigned int i = 0; i < RECENTLY_ENDED; i++) {
-		if (!ps->recent[i] || ps->recent[i]->ended_ns >= before_ns)
+		if (!ps->recent[i] || !is_over(ps->recent[i], before_ns))
 			continue;
 		processes_forget(ps, take(ps->recent[i]));
 	}
 	while ((p = *link) != NULL) {
-		if (p->ended_ns >= before_ns) {
+		if (!is_over(p, before_ns)) {
 			link = &p->next_ended;
 			continue;
 		}

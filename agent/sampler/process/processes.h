@@ -42,6 +42,7 @@ struct process {
 	uint32_t exec_id; /* of its program, as in samples; valid if `exec_known` */
 	struct module *executable; /* the program's module, or NULL while unknown */
 	uint32_t namespace_pid; /* in its own pid namespace; 0 = not read yet */
+	uint64_t sampled_ns; /* time of its newest sample; 0 = none */
 	bool kernel_thread;
 	bool sampled; /* it has samples: keep until the sweep */
 	bool ended;

@@ -260,6 +260,7 @@ struct process *processes_get(struct processes *ps, const struct processes_sampl
 	if (!p)
 		return NULL;
 	p->sampled = true;
+	p->sampled_ns = MAX(p->sampled_ns, s->time_ns);
 	if (p->unreadable)
 		metrics_add(ps->options.metrics, METRIC_UNNAMED_GONE, 1);
 	else if (p->unproven)
