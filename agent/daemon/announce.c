@@ -81,6 +81,12 @@ void daemon_announce(const struct daemon *d)
 	fputs("Ctrl-C ends it. The hottest functions appear after the first window.\n", stderr);
 }
 
+void daemon_announce_end(const struct daemon *d)
+{
+	log_info("sampling ended", "samples=%" PRIu64 " lost=%" PRIu64, sampler_samples(d->sampler),
+		daemon_samples_lost(d));
+}
+
 static void print_hot(const struct report_hot *hot, uint64_t samples)
 {
 	fprintf(stderr, "%6.1f%% %5.1f%%  %.*s  %s\n",

@@ -397,6 +397,7 @@ static int daemon_serve(struct daemon *d)
 	err = loop_run(d->loop);
 	(void)sampler_stop(d->sampler);
 	daemon_seal_last(d);
+	daemon_announce_end(d);
 	return err;
 }
 

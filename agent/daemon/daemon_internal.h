@@ -101,6 +101,8 @@ void daemon_seal_last(struct daemon *d);
 
 /* announce.c */
 void daemon_announce(const struct daemon *d);
+/* Logs the samples of the whole run, with those lost while it ended. */
+void daemon_announce_end(const struct daemon *d);
 /* Prints once, for the first window that is long enough. */
 void daemon_announce_hottest(
 	struct daemon *d, const struct sealed_window *window, const struct report_sources *sources);
@@ -130,5 +132,7 @@ void daemon_share_with_probes(struct daemon *d);
 
 /* status.c */
 int daemon_write_status(void *context, struct buffer *out);
+/* Samples that reached no profile, for whatever reason. */
+uint64_t daemon_samples_lost(const struct daemon *d);
 /* Writes a member. Characters unsafe on a terminal become `?`; cut at 4 KiB. */
 void daemon_json_text(struct json *j, const char *key, const char *text);

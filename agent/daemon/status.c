@@ -110,9 +110,9 @@ static void write_counters(struct json *j, const struct metrics *m)
 	json_close(j);
 }
 
-static void write_samples(struct json *j, const struct daemon *d)
+/* Samples lost for any reason; the first of these reasons' counters. */
+static uint64_t samples_lost(const struct metrics *m, enum metric *ret_first)
 {
-	const struct metrics *m = sampler_metrics(d->sampler);
 	enum metric first = 0;
 	uint64_t lost = 0;
 
@@ -120,6 +120,23 @@ static void write_samples(struct json *j, const struct daemon *d)
 		first++;
 	for (enum metric id = first; id < METRIC_COUNT && same_name(id, first); id++)
 		lost += metrics_get(m, id);
+	*ret_first = first;
+	return lost;
+}
+
+uint64_t daemon_samples_lost(const struct daemon *d)
+{
+	enum metric first;
+
+	return samples_lost(sampler_metrics(d->sampler), &first);
+}
+
+static void write_samples(struct json *j, const struct daemon *d)
+{
+	const struct metrics *m = sampler_metrics(d->sampler);
+	enum metric first;
+	uint64_t lost = samples_lost(m, &first);
+
 	json_object(j, "samples");
 	json_number(j, "taken", sampler_samples(d->sampler));
 	json_number(j, "lost", lost);
