@@ -4,7 +4,6 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,30 +11,16 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/array.h"
 #include "base/cleanup.h"
-#include "base/clock.h"
-#include "base/failure.h"
-#include "base/intern.h"
 #include "base/io.h"
 #include "symbolizer/builds/cache_internal.h"
 #include "symbolizer/index/format.h"
 
-enum {
-	MAX_TEMPORARY_TRIES = 1000,
-	WHOM_BYTES = 16 + 1,
-};
-
-/* How long servers are not asked again for what they did not have. */
-static const uint64_t ABSENT_NS = UINT64_C(86400000000000);
-/* Pause after an interrupted build. */
-static const uint64_t FIRST_PAUSE_NS = UINT64_C(1000000000);
-static const uint64_t LONGEST_PAUSE_NS = UINT64_C(86400000000000);
+enum { MAX_TEMPORARY_TRIES = 1000 };
 
 DEFINE_AUTO(cache);
 
-/* Files of another format version are never found, and are evicted in time. */
-static void format_name(
+void cache_format_name(
 	const struct module_id *id, const char *suffix, char name[static CACHE_NAME_BYTES])
 {
 	char text[MODULE_ID_TEXT_BYTES];
@@ -131,7 +116,7 @@ int cache_open(struct cache *cache, const struct module_id *id, struct index **r
 {
 	char name[CACHE_NAME_BYTES];
 
-	format_name(id, "", name);
+	cache_format_name(id, "", name);
 	return open_named(cache, name, id, ret_index);
 }
 
@@ -186,110 +171,6 @@ int cache_open_by_build_id(
 	if (err)
 		return err;
 	return *name ? open_named(cache, name, &id, ret_index) : -ENOENT;
-}
-
-void cache_set_failed(struct cache *cache, const struct module_id *id)
-{
-	char name[CACHE_NAME_BYTES];
-	autoclose int fd = -1;
-
-	if (id->file.claimed)
-		return;
-	format_name(id, ".failed", name);
-	fd = openat(
-		cache->dir_fd, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
-	if (fd >= 0)
-		cache->used_bytes += CACHE_FILE_OVERHEAD_BYTES;
-}
-
-bool cache_failed(struct cache *cache, const struct module_id *id)
-{
-	char name[CACHE_NAME_BYTES];
-
-	format_name(id, ".failed", name);
-	return !faccessat(cache->dir_fd, name, F_OK, AT_SYMLINK_NOFOLLOW);
-}
-
-/* ---- builds that were interrupted ----------------------------------------------------------- */
-
-/* The file's size is the count, its mtime the time of the last interruption. */
-void cache_add_interrupted(struct cache *cache, const struct module_id *id)
-{
-	char name[CACHE_NAME_BYTES];
-	autoclose int fd = -1;
-	struct stat st;
-
-	format_name(id, ".interrupted", name);
-	fd = openat(cache->dir_fd, name,
-		O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0600);
-	if (fd < 0 || cache_check_trusted(fd) || fstat(fd, &st))
-		return;
-	if (!io_write_all(fd, "\n", 1) && st.st_size == 0)
-		cache->used_bytes += CACHE_FILE_OVERHEAD_BYTES;
-}
-
-uint64_t cache_pause_ns(struct cache *cache, const struct module_id *id, uint64_t now_ns)
-{
-	char name[CACHE_NAME_BYTES];
-	uint64_t last_ns, pause_ns;
-	struct stat st;
-
-	format_name(id, ".interrupted", name);
-	if (fstatat(cache->dir_fd, name, &st, AT_SYMLINK_NOFOLLOW) || st.st_size <= 0)
-		return 0;
-	last_ns = (uint64_t)st.st_mtim.tv_sec * 1000000000u + (uint64_t)st.st_mtim.tv_nsec;
-	pause_ns = failure_pause_ns(
-		(unsigned int)MIN(st.st_size, UINT16_MAX), FIRST_PAUSE_NS, LONGEST_PAUSE_NS);
-	/* A time in the future comes from a clock that was wrong. */
-	return now_ns >= last_ns && now_ns - last_ns < pause_ns ? pause_ns - (now_ns - last_ns) : 0;
-}
-
-static void forget_interrupted(struct cache *cache, const struct module_id *id)
-{
-	char name[CACHE_NAME_BYTES];
-
-	format_name(id, ".interrupted", name);
-	(void)unlinkat(cache->dir_fd, name, 0);
-}
-
-/* ---- what servers do not have --------------------------------------------------------------- */
-
-/* Hash of the servers' names, as stored in the marker. */
-static void format_whom(const char *whom, char text[static WHOM_BYTES])
-{
-	snprintf(text, WHOM_BYTES, "%016" PRIx64, hash_bytes(whom, strlen(whom)));
-}
-
-void cache_set_absent(struct cache *cache, const struct build_id *id, const char *whom)
-{
-	const struct module_id module = { .build_id = *id };
-	char name[CACHE_NAME_BYTES], text[WHOM_BYTES];
-	autoclose int fd = -1;
-
-	format_name(&module, ".absent", name);
-	format_whom(whom, text);
-	fd = openat(cache->dir_fd, name,
-		O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0600);
-	if (fd >= 0 && !io_write_all(fd, text, strlen(text)))
-		cache->used_bytes += CACHE_FILE_OVERHEAD_BYTES;
-}
-
-bool cache_absent(struct cache *cache, const struct build_id *id, const char *whom, uint64_t now_ns)
-{
-	const struct module_id module = { .build_id = *id };
-	char name[CACHE_NAME_BYTES], text[WHOM_BYTES], found[WHOM_BYTES] = "";
-	autoclose int fd = -1;
-	struct stat st;
-	uint64_t since_ns;
-
-	format_name(&module, ".absent", name);
-	format_whom(whom, text);
-	fd = openat(cache->dir_fd, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
-	if (fd < 0 || cache_check_trusted(fd) || fstat(fd, &st) ||
-		read(fd, found, sizeof(found) - 1) != (ssize_t)strlen(text) || strcmp(found, text))
-		return false;
-	since_ns = (uint64_t)st.st_mtim.tv_sec * 1000000000u + (uint64_t)st.st_mtim.tv_nsec;
-	return now_ns >= since_ns && now_ns - since_ns < ABSENT_NS;
 }
 
 /* Returns true if we hold the file's lock and no trimmer has unlinked it. */
@@ -360,14 +241,14 @@ int cache_commit(struct cache *cache, struct cache_entry *entry, const struct mo
 		return 0;
 	}
 	entry->fd = -1;
-	format_name(id, "", name);
+	cache_format_name(id, "", name);
 	err = cache_place(cache, entry, fd, name);
 	if (err) {
 		if (entry->temporary[0])
 			unlinkat(cache->dir_fd, entry->temporary, 0);
 		return err;
 	}
-	forget_interrupted(cache, id);
+	cache_forget_interrupted(cache, id);
 	if (!cache->counted || cache->used_bytes > cache->limit_bytes)
 		cache_trim(cache); /* ignoring errors: the next commit tries again */
 	return 0;

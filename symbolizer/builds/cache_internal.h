@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * Shared by the files of the index cache: cache.c finds and adds files, cache_share.c finds copies,
- * cache_trim.c evicts.
+ * Shared by the files of the index cache: cache.c finds and adds files, cache_markers.c remembers
+ * what went wrong, cache_share.c finds copies, cache_trim.c evicts.
  */
 #include "symbolizer/builds/cache.h"
 
@@ -22,3 +22,11 @@ struct cache {
  * hand may have put there otherwise.
  */
 int cache_check_trusted(int fd);
+/*
+ * Writes the name of ID's file with SUFFIX. Files of another format version are never found, and
+ * are evicted in time.
+ */
+void cache_format_name(
+	const struct module_id *id, const char *suffix, char name[static CACHE_NAME_BYTES]);
+/* ID has been built. */
+void cache_forget_interrupted(struct cache *cache, const struct module_id *id);
