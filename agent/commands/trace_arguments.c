@@ -203,8 +203,11 @@ static void trace_arguments_on_read(void *context, const struct trace_read *read
 	}
 }
 
-/* Has the debug information of functions read, whose calls lack their arguments until then. */
-static int trace_arguments_read(struct trace_arguments *a, const char *path, int fd,
+/*
+ * Has the debug information of functions read, whose calls lack their arguments until then; or
+ * finds at once what was kept of it.
+ */
+static int trace_arguments_read(struct trace_arguments *a, const struct trace_reading_file *file,
 	const struct probed_function *functions, size_t count)
 {
 	autofree struct traced_function *traced = calloc(count + 1, sizeof(traced[0]));
@@ -221,22 +224,30 @@ static int trace_arguments_read(struct trace_arguments *a, const char *path, int
 			};
 	if (!traced_count)
 		return 0;
-	err = trace_reading_add(&a->reading, path, fd, traced, traced_count);
-	for (size_t i = 0; !err && i < traced_count; i++)
+	for (size_t i = 0; i < traced_count; i++)
 		(void)map_set(&a->by_function, traced[i].number, 0);
+	err = trace_reading_add(&a->reading, file, traced, traced_count);
+	for (size_t i = 0; err && i < traced_count; i++)
+		trace_arguments_settle(a, traced[i].number);
 	return err;
 }
 
-void trace_arguments_chosen(struct trace_arguments *a, struct sampler *sampler, const char *path,
-	int fd, const struct probed_function *functions, size_t count)
+void trace_arguments_chosen(struct trace_arguments *a, struct sampler *sampler,
+	const struct probed_chosen *file, const struct probed_function *functions, size_t count)
 {
+	const struct trace_reading_file read = {
+		.path = file->path,
+		.fd = file->fd,
+		.id = file->id,
+		.cache = sampler_trace_cache(sampler),
+	};
 	int err = -ENOENT;
 
 	a->sampler = sampler;
 	if (a->rules->by_dwarf) {
-		err = trace_arguments_read(a, path, fd, functions, count);
+		err = trace_arguments_read(a, &read, functions, count);
 		if (err)
-			trace_arguments_say(path, err);
+			trace_arguments_say(file->path, err);
 	}
 	for (size_t i = 0; err && i < count; i++)
 		if (functions[i].state == PROBED_FUNCTION_MEASURED)

@@ -12,6 +12,7 @@
 #include "symbolizer/builds/function_arguments.h"
 
 struct config;
+struct probed_chosen;
 struct probed_function;
 struct sampler;
 
@@ -45,11 +46,11 @@ void trace_arguments_deinit(struct trace_arguments *a);
 /* Whether anything is to be fetched. */
 bool trace_rules_any(const struct trace_rules *rules);
 /*
- * FUNCTIONS of the file FD are about to be traced. For --args a child begins to read: from when it
- * has ended on, their arguments are fetched.
+ * FUNCTIONS of FILE are about to be traced. For --args, unless an earlier run has kept where their
+ * arguments are, a child begins to read: from when it has ended on, they are fetched.
  */
-void trace_arguments_chosen(struct trace_arguments *a, struct sampler *sampler, const char *path,
-	int fd, const struct probed_function *functions, size_t count);
+void trace_arguments_chosen(struct trace_arguments *a, struct sampler *sampler,
+	const struct probed_chosen *file, const struct probed_function *functions, size_t count);
 /* Runs the loop until the arguments of all chosen functions are known, or something stops it. */
 int trace_arguments_wait(struct trace_arguments *a);
 /* As in struct trace_names. */

@@ -22,6 +22,8 @@ struct trace_reading_job {
 	struct arguments_reading *reading; /* NULL = its turn has not come */
 	int fd;
 	char *path;
+	struct module_id id;
+	struct cache *cache;
 	struct traced_function *functions;
 	size_t count;
 	uint64_t *entries;
@@ -64,15 +66,17 @@ static void trace_reading_job_sort(struct trace_reading_job *job)
 	job->entry_count = unique;
 }
 
-static struct trace_reading_job *trace_reading_job_make(
-	const char *path, int fd, const struct traced_function *functions, size_t count)
+static struct trace_reading_job *trace_reading_job_make(const struct trace_reading_file *file,
+	const struct traced_function *functions, size_t count)
 {
 	struct trace_reading_job *job = calloc(1, sizeof(*job));
 
 	if (!job)
 		return NULL;
-	job->fd = fcntl(fd, F_DUPFD_CLOEXEC, 0);
-	job->path = strdup(path);
+	job->fd = fcntl(file->fd, F_DUPFD_CLOEXEC, 0);
+	job->path = strdup(file->path);
+	job->id = *file->id;
+	job->cache = file->cache;
 	job->functions = calloc(count + 1, sizeof(job->functions[0]));
 	job->entries = calloc(count + 1, sizeof(job->entries[0]));
 	job->count = count;
@@ -115,13 +119,23 @@ static void trace_reading_unshow(struct trace_reading *t)
 
 /* ---- reading --------------------------------------------------------------------------------- */
 
-/* Hands over what was read of the first file, or why it was not, and forgets that. */
-static void trace_reading_finish(struct trace_reading *t, int err)
+static struct arguments_wanted trace_reading_wanted(const struct trace_reading_job *job)
 {
-	struct trace_reading_job *job = t->first;
-	autofree struct function_arguments *items = calloc(job->entry_count + 1, sizeof(items[0]));
-	struct trace_read read = {
+	return (struct arguments_wanted){
+		.cache = job->cache,
+		.id = &job->id,
+		.entries = job->entries,
+		.count = job->entry_count,
+	};
+}
+
+/* Hands over what was read of JOB's file, or why it was not. Frees ITEMS, which may be NULL. */
+static void trace_reading_hand_over(const struct trace_reading *t,
+	const struct trace_reading_job *job, struct function_arguments *items, int err)
+{
+	const struct trace_read read = {
 		.path = job->path,
+		.error = err,
 		.functions = job->functions,
 		.count = job->count,
 		.entries = job->entries,
@@ -129,17 +143,40 @@ static void trace_reading_finish(struct trace_reading *t, int err)
 		.entry_count = items ? job->entry_count : 0,
 	};
 
-	trace_reading_unshow(t);
-	if (!err)
-		err = items ? arguments_reading_finish(job->reading, items) : -ENOMEM;
-	read.error = err;
-	t->first = job->next;
-	if (!t->first)
-		t->last = NULL;
 	t->done(t->context, &read);
 	for (size_t i = 0; i < read.entry_count; i++)
 		function_arguments_deinit(&items[i]);
+	free(items);
+}
+
+/* The first file has been read, or not, and is forgotten. */
+static void trace_reading_finish(struct trace_reading *t, int err)
+{
+	struct trace_reading_job *job = t->first;
+	struct function_arguments *items = calloc(job->entry_count + 1, sizeof(items[0]));
+
+	trace_reading_unshow(t);
+	if (!err)
+		err = items ? arguments_reading_finish(job->reading, items) : -ENOMEM;
+	t->first = job->next;
+	if (!t->first)
+		t->last = NULL;
+	trace_reading_hand_over(t, job, items, err);
 	trace_reading_job_free(job);
+}
+
+static bool trace_reading_find_kept(
+	const struct trace_reading *t, const struct trace_reading_job *job)
+{
+	const struct arguments_wanted wanted = trace_reading_wanted(job);
+	struct function_arguments *items = calloc(job->entry_count + 1, sizeof(items[0]));
+
+	if (!items || kept_arguments_read(&wanted, items)) {
+		free(items);
+		return false;
+	}
+	trace_reading_hand_over(t, job, items, 0);
+	return true;
 }
 
 static int trace_reading_begin(struct trace_reading *t)
@@ -150,10 +187,10 @@ static int trace_reading_begin(struct trace_reading *t)
 		.root_fd = -1,
 		.path = job->path,
 	};
+	const struct arguments_wanted wanted = trace_reading_wanted(job);
 
 	t->began_ns = clock_monotonic_ns();
-	return arguments_reading_begin(
-		job->fd, &search, job->entries, job->entry_count, &job->reading);
+	return arguments_reading_begin(job->fd, &search, &wanted, &job->reading);
 }
 
 static void trace_reading_on_step(void *context)
@@ -177,14 +214,18 @@ static void trace_reading_on_step(void *context)
 		loop_stop(t->loop);
 }
 
-int trace_reading_add(struct trace_reading *t, const char *path, int fd,
+int trace_reading_add(struct trace_reading *t, const struct trace_reading_file *file,
 	const struct traced_function *functions, size_t count)
 {
-	struct trace_reading_job *job = trace_reading_job_make(path, fd, functions, count);
+	struct trace_reading_job *job = trace_reading_job_make(file, functions, count);
 	int err;
 
 	if (!job)
 		return -ENOMEM;
+	if (trace_reading_find_kept(t, job)) {
+		trace_reading_job_free(job);
+		return 0;
+	}
 	if (t->last) {
 		t->last->next = job;
 		t->last = job;

@@ -2,7 +2,8 @@
 #pragma once
 /*
  * Files whose debug information is read for `fathom trace --args`: one after the other, by a
- * sandboxed child each, while the loop goes on.
+ * sandboxed child each, while the loop goes on. What an earlier run has read is found in the index
+ * cache, without any child.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -12,6 +13,13 @@
 
 struct loop;
 struct trace_reading_job;
+
+struct trace_reading_file {
+	const char *path;
+	int fd;
+	const struct module_id *id;
+	struct cache *cache; /* as long as anything is read */
+};
 
 struct traced_function {
 	uint32_t number; /* of its probe */
@@ -44,8 +52,11 @@ struct trace_reading {
 
 /* Ends the child, and forgets all files. To be called after the loop has ended, or before. */
 void trace_reading_deinit(struct trace_reading *t);
-/* FUNCTIONS of the file FD are to be read, which is duplicated. */
-int trace_reading_add(struct trace_reading *t, const char *path, int fd,
+/*
+ * FUNCTIONS of FILE, which is copied, are to be read. If they were kept, `done` is called before
+ * this returns.
+ */
+int trace_reading_add(struct trace_reading *t, const struct trace_reading_file *file,
 	const struct traced_function *functions, size_t count);
 /* Runs the loop until all files are read, or something else stops it. */
 int trace_reading_wait(struct trace_reading *t);

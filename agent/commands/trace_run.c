@@ -176,12 +176,12 @@ static void trace_run_on_event(void *context, const struct abi_trace_event *even
 	trace_trees_event(&r->trees, event, event + 1, place);
 }
 
-static void trace_run_on_chosen(void *context, struct sampler *sampler, const char *path, int fd,
-	const struct probed_function *functions, size_t count)
+static void trace_run_on_chosen(void *context, struct sampler *sampler,
+	const struct probed_chosen *file, const struct probed_function *functions, size_t count)
 {
 	struct trace_run *r = context;
 
-	trace_arguments_chosen(&r->arguments, sampler, path, fd, functions, count);
+	trace_arguments_chosen(&r->arguments, sampler, file, functions, count);
 }
 
 static void trace_run_on_exit(void *context, uint32_t pid, uint32_t tid)

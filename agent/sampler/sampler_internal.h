@@ -156,7 +156,7 @@ bool sampler_fibers_of(
 
 /* wiring_trace.c: does nothing where nothing is traced */
 void sampler_trace_event(struct sampler *sampler, const struct abi_trace_event *event);
-void sampler_trace_chosen(void *context, const char *path, int fd,
+void sampler_trace_chosen(void *context, const struct probed_chosen *file,
 	const struct probed_function *functions, size_t count);
 void sampler_trace_exit(struct sampler *sampler, uint32_t pid, uint32_t tid);
 void sampler_trace_upkeep(struct sampler *sampler);

@@ -13,8 +13,10 @@
 
 struct sampler;
 struct function_pattern;
+struct probed_chosen;
 struct probed_function;
 struct argument_plan;
+struct cache;
 
 struct sampler_trace_options {
 	/* In time order. EVENT's payload follows it. */
@@ -25,7 +27,7 @@ struct sampler_trace_options {
 	 * As in struct probed_files_options, for sampler_trace_fetch(); NULL = no arguments. Also
 	 * called while the sampler is created: for processes that run files with an index.
 	 */
-	void (*chosen)(void *context, struct sampler *sampler, const char *path, int fd,
+	void (*chosen)(void *context, struct sampler *sampler, const struct probed_chosen *file,
 		const struct probed_function *functions, size_t count);
 	/*
 	 * Kernel functions are traced in processes that run the file that this pattern's BIN names,
@@ -62,4 +64,6 @@ struct sampler_place sampler_trace_kernel_place(struct sampler *sampler, uint64_
 /* As trace_fetches_add(), to be called from chosen(). */
 int sampler_trace_fetch(struct sampler *sampler, uint32_t number, const struct argument_plan *entry,
 	const struct argument_plan *results);
+/* The index cache, in which plans are kept as well (symbolizer/builds/kept_arguments.h). */
+struct cache *sampler_trace_cache(struct sampler *sampler);
 void sampler_trace_counts(const struct sampler *sampler, struct trace_counts *ret_counts);

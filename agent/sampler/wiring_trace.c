@@ -30,18 +30,23 @@ void sampler_trace_upkeep(struct sampler *sampler)
 	trace_sweep(sampler->collect, &kernel, &sampler->kernel_trace_swept);
 }
 
-void sampler_trace_chosen(void *context, const char *path, int fd,
+void sampler_trace_chosen(void *context, const struct probed_chosen *file,
 	const struct probed_function *functions, size_t count)
 {
 	struct sampler *sampler = context;
 
-	sampler->trace.chosen(sampler->trace.context, sampler, path, fd, functions, count);
+	sampler->trace.chosen(sampler->trace.context, sampler, file, functions, count);
 }
 
 int sampler_trace_fetch(struct sampler *sampler, uint32_t number, const struct argument_plan *entry,
 	const struct argument_plan *results)
 {
 	return trace_fetches_add(&sampler->trace_fetches, sampler->collect, number, entry, results);
+}
+
+struct cache *sampler_trace_cache(struct sampler *sampler)
+{
+	return sampler->cache;
 }
 
 static void trace_find_line(

@@ -83,20 +83,38 @@ int cache_check_trusted(int fd)
 		       : -EBADMSG;
 }
 
+/* Returns -EBADMSG if NAME is not one of our own plain files. */
+static int cache_open_trusted(struct cache *cache, const char *name, int *ret_fd)
+{
+	autoclose int fd =
+		openat(cache->dir_fd, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+	int err;
+
+	if (fd < 0)
+		return errno == ELOOP ? -EBADMSG : -errno;
+	err = cache_check_trusted(fd);
+	if (!err)
+		*ret_fd = take_fd(&fd);
+	return err;
+}
+
+/* In a read-only directory only the order of use is lost. */
+static void cache_mark_used(int fd)
+{
+	static const struct timespec now[2] = { { .tv_nsec = UTIME_NOW },
+		{ .tv_nsec = UTIME_NOW } };
+
+	(void)futimens(fd, now);
+}
+
 /* Opens NAME, which must be an index of ID. */
 static int open_named(
 	struct cache *cache, const char *name, const struct module_id *id, struct index **ret_index)
 {
-	static const struct timespec now[2] = { { .tv_nsec = UTIME_NOW },
-		{ .tv_nsec = UTIME_NOW } };
 	struct index *index = NULL;
 	autoclose int fd = -1;
-	int err;
+	int err = cache_open_trusted(cache, name, &fd);
 
-	fd = openat(cache->dir_fd, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
-	if (fd < 0 && errno != ELOOP)
-		return -errno;
-	err = fd >= 0 ? cache_check_trusted(fd) : -EBADMSG;
 	if (!err)
 		err = index_open(fd, &index);
 	if (!err && !index_is_of(index, id)) {
@@ -108,7 +126,7 @@ static int open_named(
 	if (err)
 		return err;
 	*ret_index = index;
-	futimens(fd, now); /* a read-only directory only loses the order of use */
+	cache_mark_used(fd);
 	return 0;
 }
 
@@ -229,7 +247,8 @@ static int cache_place(
 	return 0;
 }
 
-int cache_commit(struct cache *cache, struct cache_entry *entry, const struct module_id *id)
+static int cache_commit_as(struct cache *cache, struct cache_entry *entry,
+	const struct module_id *id, const char *suffix)
 {
 	autoclose int fd = entry->fd;
 	char name[CACHE_NAME_BYTES];
@@ -241,17 +260,23 @@ int cache_commit(struct cache *cache, struct cache_entry *entry, const struct mo
 		return 0;
 	}
 	entry->fd = -1;
-	cache_format_name(id, "", name);
+	cache_format_name(id, suffix, name);
 	err = cache_place(cache, entry, fd, name);
 	if (err) {
 		if (entry->temporary[0])
 			unlinkat(cache->dir_fd, entry->temporary, 0);
 		return err;
 	}
-	cache_forget_interrupted(cache, id);
+	if (!*suffix)
+		cache_forget_interrupted(cache, id);
 	if (!cache->counted || cache->used_bytes > cache->limit_bytes)
 		cache_trim(cache); /* ignoring errors: the next commit tries again */
 	return 0;
+}
+
+int cache_commit(struct cache *cache, struct cache_entry *entry, const struct module_id *id)
+{
+	return cache_commit_as(cache, entry, id, "");
 }
 
 void cache_abandon(struct cache *cache, struct cache_entry *entry)
@@ -273,4 +298,35 @@ int cache_scratch(struct cache *cache, int *ret_fd)
 	unlinkat(cache->dir_fd, entry.temporary, 0);
 	*ret_fd = take_fd(&entry.fd);
 	return 0;
+}
+
+/* ---- files of other kinds -------------------------------------------------------------------- */
+
+int cache_open_beside(
+	struct cache *cache, const struct module_id *id, const char *suffix, int *ret_fd)
+{
+	char name[CACHE_NAME_BYTES];
+	int err;
+
+	cache_format_name(id, suffix, name);
+	err = cache_open_trusted(cache, name, ret_fd);
+	if (err == -EBADMSG)
+		unlinkat(cache->dir_fd, name, 0);
+	if (!err)
+		cache_mark_used(*ret_fd);
+	return err;
+}
+
+int cache_commit_beside(struct cache *cache, struct cache_entry *entry, const struct module_id *id,
+	const char *suffix)
+{
+	return cache_commit_as(cache, entry, id, suffix);
+}
+
+void cache_remove_beside(struct cache *cache, const struct module_id *id, const char *suffix)
+{
+	char name[CACHE_NAME_BYTES];
+
+	cache_format_name(id, suffix, name);
+	(void)unlinkat(cache->dir_fd, name, 0);
 }

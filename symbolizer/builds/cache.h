@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * The directory of module indexes: one name per module identity and format version. Files are
+ * The directory of module indexes: one name per module identity and format version, and names for
+ * what else is kept of a module (kept_arguments.h). Files are
  * written under a temporary name and renamed into place, so a reader sees a complete file or none.
  *
  * An index answers only for the inode that it was made from: whatever can be compared before a file
@@ -23,7 +24,7 @@
 
 struct cache;
 
-enum { CACHE_NAME_BYTES = MODULE_ID_TEXT_BYTES + 24 };
+enum { CACHE_SUFFIX_BYTES = 32, CACHE_NAME_BYTES = MODULE_ID_TEXT_BYTES + 8 + CACHE_SUFFIX_BYTES };
 
 /*
  * Opens DIRECTORY, or creates it with mode 0700. Returns -EPERM if somebody else owns it or may
@@ -86,6 +87,18 @@ void cache_share(struct cache *cache, struct cache_entry *entry, const struct mo
  */
 int cache_commit(struct cache *cache, struct cache_entry *entry, const struct module_id *id);
 void cache_abandon(struct cache *cache, struct cache_entry *entry);
+/*
+ * Files of other kinds, beside the index of ID: SUFFIX (a dot, then the kind) tells them apart, and
+ * has less than CACHE_SUFFIX_BYTES. What is in them is up to their owner, who has to check it.
+ * cache_open_beside() opens one for reading and marks it as used. Returns -ENOENT if there is none;
+ * -EBADMSG if somebody else could have written it, in which case it has been removed.
+ * cache_commit_beside() is as cache_commit().
+ */
+int cache_open_beside(
+	struct cache *cache, const struct module_id *id, const char *suffix, int *ret_fd);
+int cache_commit_beside(struct cache *cache, struct cache_entry *entry, const struct module_id *id,
+	const char *suffix);
+void cache_remove_beside(struct cache *cache, const struct module_id *id, const char *suffix);
 /* Opens an unnamed file in the directory, freed with its last descriptor. */
 int cache_scratch(struct cache *cache, int *ret_fd);
 /* Evicts files over the limit and removes temporaries of processes that are gone. */

@@ -12,18 +12,13 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
-#include "base/cursor.h"
 #include "base/foreign.h"
 #include "base/io.h"
+#include "symbolizer/builds/kept_arguments.h"
 #include "symbolizer/sandbox/arguments_wire.h"
 #include "symbolizer/sandbox/sandbox.h"
 
-enum {
-	MAX_IDLE_LOOKS = 10,
-	/* What a plan may take at most, and so all answers. */
-	PLAN_MAX_BYTES = sizeof(struct argument_plan) + ABI_FETCHES * sizeof(struct abi_fetch) +
-			 ARGUMENTS_MAX * sizeof(struct argument) + ARGUMENT_NAMES_BYTES,
-};
+enum { MAX_IDLE_LOOKS = 10 };
 
 static const uint64_t LOOK_NS = UINT64_C(1000000000);
 
@@ -31,7 +26,7 @@ static const struct sandbox_limits limits = {
 	.task = SANDBOX_READ_ARGUMENTS,
 	.memory_bytes = 4UL << 30,
 	.cpu_seconds = 60,
-	.output_bytes = 64UL << 20,
+	.output_bytes = ARGUMENTS_ANSWERS_MAX_BYTES,
 };
 
 struct arguments_reading {
@@ -41,14 +36,8 @@ struct arguments_reading {
 	bool started, ended;
 	uint64_t looked_ns; /* CLOCK_MONOTONIC */
 	int error; /* once it has ended */
-	size_t count; /* of functions */
+	struct arguments_wanted wanted;
 };
-
-void function_arguments_deinit(struct function_arguments *arguments)
-{
-	free(take(arguments->entry));
-	free(take(arguments->results));
-}
 
 /* ---- the question --------------------------------------------------------------------------- */
 
@@ -141,94 +130,54 @@ bool arguments_reading_step(struct arguments_reading *r)
 
 /* ---- the answer ----------------------------------------------------------------------------- */
 
-static int arguments_take_plan(struct cursor *c, uint32_t size, struct argument_plan **ret_plan)
+/*
+ * What was read is kept for the next run, unless the file was written to meanwhile. Errors are
+ * ignored: then that reads it again.
+ */
+static void arguments_keep(const struct arguments_reading *r, const void *answers, size_t size)
 {
-	const void *bytes;
-	struct argument_plan *plan;
+	struct file_id now;
 
-	if (!size)
-		return 0;
-	bytes = cursor_bytes(c, size);
-	cursor_skip(c, -size % 8);
-	if (!bytes || size > PLAN_MAX_BYTES || *ret_plan)
-		return -EBADMSG;
-	plan = malloc(size);
-	if (!plan)
-		return -ENOMEM;
-	memcpy(plan, bytes, size);
-	if (!argument_plan_check(plan, size)) {
-		free(plan);
-		return -EBADMSG;
-	}
-	*ret_plan = plan;
-	return 0;
-}
-
-static int arguments_take(struct cursor *c, size_t count, struct function_arguments *items)
-{
-	while (cursor_left(c)) {
-		struct arguments_answer answer;
-		const void *bytes = cursor_bytes(c, sizeof(answer));
-		int err;
-
-		if (!bytes)
-			return -EBADMSG;
-		memcpy(&answer, bytes, sizeof(answer));
-		if (answer.magic != ARGUMENTS_ANSWER_MAGIC || answer.function >= count)
-			return -EBADMSG;
-		err = arguments_take_plan(c, answer.entry_bytes, &items[answer.function].entry);
-		if (!err)
-			err = arguments_take_plan(
-				c, answer.return_bytes, &items[answer.function].results);
-		if (err)
-			return err;
-	}
-	return 0;
-}
-
-static int arguments_take_all(int fd, size_t count, struct function_arguments *items)
-{
-	off_t size = lseek(fd, 0, SEEK_END);
-	struct cursor c;
-	void *bytes;
-	int err;
-
-	if (size < 0)
-		return -errno;
-	if (!size)
-		return 0;
-	bytes = mmap(NULL, (size_t)size, PROT_READ, MAP_SHARED, fd, 0);
-	if (bytes == MAP_FAILED)
-		return -errno;
-	c = cursor_over(bytes, (size_t)size);
-	err = arguments_take(&c, count, items);
-	munmap(bytes, (size_t)size);
-	return err;
+	if (kept_arguments_is_wanted(&r->wanted) && !foreign_state(r->files.elf_fd, &now) &&
+		file_id_equal(&now, &r->wanted.id->file))
+		(void)kept_arguments_write(&r->wanted, answers, size);
 }
 
 int arguments_reading_finish(struct arguments_reading *r, struct function_arguments *ret_items)
 {
+	void *bytes = NULL;
+	off_t size = 0;
 	int err = r->error;
 
-	for (size_t i = 0; i < r->count; i++)
-		ret_items[i] = (struct function_arguments){ NULL, NULL };
+	if (!err && (size = lseek(r->files.output_fd, 0, SEEK_END)) < 0)
+		err = -errno;
+	if (!err && size) {
+		bytes = mmap(NULL, (size_t)size, PROT_READ, MAP_SHARED, r->files.output_fd, 0);
+		err = bytes == MAP_FAILED ? -errno : 0;
+	}
+	if (err)
+		size = 0;
 	if (!err)
-		err = arguments_take_all(r->files.output_fd, r->count, ret_items);
-	for (size_t i = 0; err && i < r->count; i++)
-		function_arguments_deinit(&ret_items[i]);
+		err = arguments_answer_take(bytes, (size_t)size, r->wanted.count, ret_items);
+	else
+		memset(ret_items, 0, r->wanted.count * sizeof(ret_items[0]));
+	if (!err)
+		arguments_keep(r, bytes, (size_t)size);
+	if (size)
+		munmap(bytes, (size_t)size);
 	return err;
 }
 
 /* ---- life ------------------------------------------------------------------------------------ */
 
-static int arguments_start(struct arguments_reading *r, const uint64_t *entries)
+static int arguments_start(struct arguments_reading *r)
 {
 	struct stat st;
 	int err;
 
 	if (r->files.elf_fd < 0 || r->files.output_fd < 0)
 		return -errno;
-	err = arguments_write_question(r->files.output_fd, entries, r->count);
+	err = arguments_write_question(r->files.output_fd, r->wanted.entries, r->wanted.count);
 	if (!err)
 		err = foreign_look(r->files.elf_fd, &st);
 	if (err)
@@ -239,24 +188,24 @@ static int arguments_start(struct arguments_reading *r, const uint64_t *entries)
 	return err;
 }
 
-int arguments_reading_begin(int elf_fd, const struct debug_search *search, const uint64_t *entries,
-	size_t count, struct arguments_reading **ret_reading)
+int arguments_reading_begin(int elf_fd, const struct debug_search *search,
+	const struct arguments_wanted *wanted, struct arguments_reading **ret_reading)
 {
 	struct arguments_reading *r;
 	int err;
 
-	if (count > ARGUMENTS_FUNCTIONS_MAX)
+	if (wanted->count > ARGUMENTS_FUNCTIONS_MAX)
 		return -E2BIG;
 	r = calloc(1, sizeof(*r));
 	if (!r)
 		return -ENOMEM;
 	r->search = *search;
-	r->count = count;
+	r->wanted = *wanted;
 	r->looked_ns = clock_monotonic_ns();
 	r->files.may_ask = true;
 	r->files.output_fd = memfd_create("fathom-arguments", MFD_CLOEXEC);
 	r->files.elf_fd = fcntl(elf_fd, F_DUPFD_CLOEXEC, 0);
-	err = arguments_start(r, entries);
+	err = arguments_start(r);
 	if (err)
 		arguments_reading_destroy(r);
 	else

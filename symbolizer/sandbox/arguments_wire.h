@@ -10,6 +10,11 @@ enum {
 	ARGUMENTS_QUESTION_MAGIC = 0x41725131,
 	ARGUMENTS_ANSWER_MAGIC = 0x41724131,
 	ARGUMENTS_FUNCTIONS_MAX = 16384,
+	/*
+	 * Of answers: to be raised when the same file would get other plans, or when the layout of
+	 * plans or fetches changes. Kept answers of another version are not used.
+	 */
+	ARGUMENTS_VERSION = 1,
 };
 
 /* Then COUNT entries of functions, ELF addresses (u64), ascending and each once. */

@@ -164,8 +164,12 @@ static int drive_read_arguments(struct drive *d, const char *path)
 {
 	const struct debug_search search = { .directories = "", .root_fd = -1, .path = path };
 	autoclose int file = open(path, O_RDONLY | O_CLOEXEC);
+	const struct arguments_wanted wanted = {
+		.entries = d->entries,
+		.count = d->function_count,
+	};
 	struct arguments_reading *reading;
-	int err = arguments_reading_begin(file, &search, d->entries, d->function_count, &reading);
+	int err = arguments_reading_begin(file, &search, &wanted, &reading);
 
 	if (err)
 		return err;

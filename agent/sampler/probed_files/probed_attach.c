@@ -283,6 +283,7 @@ static int probed_attach_sites(struct attaching *a)
 {
 	const struct probed_files_options *options = &a->files->options;
 	struct probed_entry *entry = a->entry;
+	struct probed_chosen chosen;
 	int err;
 
 	if (options->dry_run || !a->sites.count)
@@ -291,8 +292,13 @@ static int probed_attach_sites(struct attaching *a)
 	err = options->check_file(options->context, entry->module, entry->fd);
 	if (err)
 		return err;
+	chosen = (struct probed_chosen){
+		.path = entry->path,
+		.fd = entry->fd,
+		.id = &entry->module->id,
+	};
 	if (options->chosen)
-		options->chosen(options->context, entry->path, entry->fd,
+		options->chosen(options->context, &chosen,
 			&a->files->functions[entry->first_function],
 			a->files->function_count - entry->first_function);
 	entry->sites = a->sites;

@@ -26,6 +26,13 @@ enum { PROBED_FILES_MAX = 256 };
 
 struct probed_function;
 
+/* A file whose functions were chosen; valid during the call. */
+struct probed_chosen {
+	const char *path;
+	int fd;
+	const struct module_id *id;
+};
+
 struct probed_files_options {
 	/* Borrowed. */
 	const struct function_patterns *wanted, *unwanted;
@@ -58,10 +65,10 @@ struct probed_files_options {
 	 */
 	int (*check_file)(void *context, const struct module *module, int fd);
 	/*
-	 * FUNCTIONS, of the file FD, are about to be attached; those that are MEASURED have their
-	 * numbers. NULL = nobody wants to know.
+	 * FUNCTIONS of FILE are about to be attached; those that are MEASURED have their numbers.
+	 * NULL = nobody wants to know.
 	 */
-	void (*chosen)(void *context, const char *path, int fd,
+	void (*chosen)(void *context, const struct probed_chosen *file,
 		const struct probed_function *functions, size_t count);
 	/* How to find the fiber that a thread of INDEX's program runs. False: not known. */
 	bool (*fibers)(
