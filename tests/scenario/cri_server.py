@@ -7,23 +7,10 @@ import random
 import socketserver
 
 from push_server import *
+from servers import field, varint
 
 
 # ---- messages of package runtime.v1: github.com/kubernetes/cri-api, pkg/apis/runtime/v1/api.proto ---
-def varint(n):
-    out = b""
-    while n > 127:
-        out += bytes([n & 127 | 128])
-        n >>= 7
-    return out + bytes([n])
-
-
-def field(number, value):
-    """A length-delimited field: a message, or a string, which may be any bytes."""
-    value = value.encode() if isinstance(value, str) else value
-    return varint(number << 3 | 2) + varint(len(value)) + value
-
-
 def number(n, value):
     return varint(n << 3) + varint(value)
 

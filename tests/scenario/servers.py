@@ -127,8 +127,10 @@ def varint(n):
     return out + bytes([n])
 
 
-def text_field(number, text):
-    return varint(number << 3 | 2) + varint(len(text.encode())) + text.encode()
+def field(number, value):
+    """A length-delimited field: a message, or a string, which may be any bytes."""
+    value = value.encode() if isinstance(value, str) else value
+    return varint(number << 3 | 2) + varint(len(value)) + value
 
 
 class Pyroscope(Server):
@@ -182,7 +184,7 @@ class Pyroscope(Server):
     def profile(self, kind, selector):
         start, end = self.range()
         body = self.ask("SelectMergeProfile",
-                        text_field(1, kind) + text_field(2, selector) +
+                        field(1, kind) + field(2, selector) +
                         varint(3 << 3) + varint(start) + varint(4 << 3) + varint(end), "proto")
         profile = pprof_read.Profile(body) if body else None
         return profile if profile and profile.samples else None
