@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "agent/server/metadata/kubernetes/api_pods.h"
-#include "agent/server/metadata/kubernetes/json_pieces.h"
+#include "agent/server/metadata/json_pieces.h"
 #include "agent/server/metadata/kubernetes/pod_json.h"
 #include "base/cleanup.h"
 #include "base/utf8.h"

@@ -16,7 +16,7 @@
 #include "agent/server/metadata/joined.h"
 #include "agent/server/metadata/kubernetes/api_pods.h"
 #include "agent/server/metadata/kubernetes/api_server.h"
-#include "agent/server/metadata/kubernetes/json_pieces.h"
+#include "agent/server/metadata/json_pieces.h"
 #include "agent/server/metadata/kubernetes/pod_json.h"
 #include "base/cleanup.h"
 
@@ -111,9 +111,25 @@ static void a_watch_is_cut_into_its_events(void **state)
 		"{\"a\":[{}]}|{}|{\"items\":[{}]}|", "");
 }
 
+static void an_array_is_cut_into_its_elements(void **state)
+{
+	(void)state;
+	assert_cut(JSON_PIECES_ARRAY, " [{\"a\":[{}]} ,\n{}] \n", "{\"a\":[{}]}|{}|", "[]");
+	assert_cut(JSON_PIECES_ARRAY, "[]", "", "[]");
+	assert_cut(JSON_PIECES_ARRAY, "[{\"items\":[{}]},{\"]\":\"}\"}]",
+		"{\"items\":[{}]}|{\"]\":\"}\"}|", "[]");
+}
+
 static void what_is_of_another_form_is_refused(void **state)
 {
 	(void)state;
+	assert_cut(JSON_PIECES_ARRAY, "{", "", NULL);
+	assert_cut(JSON_PIECES_ARRAY, "null", "", NULL);
+	assert_cut(JSON_PIECES_ARRAY, "[[", "", NULL);
+	assert_cut(JSON_PIECES_ARRAY, "[{},1", "{}|", NULL);
+	assert_cut(JSON_PIECES_ARRAY, "[]]", "", NULL);
+	assert_cut(JSON_PIECES_ARRAY, "[][", "", NULL);
+	assert_cut(JSON_PIECES_ARRAY, "[{}]{", "{}|", NULL);
 	assert_cut(JSON_PIECES_ITEMS, "[", "", NULL);
 	assert_cut(JSON_PIECES_ITEMS, "true", "", NULL);
 	assert_cut(JSON_PIECES_ITEMS, "<html>", "", NULL);
@@ -551,7 +567,8 @@ static void containers_have_their_pods_labels_of_now(void **state)
 	(void)state;
 	assert_int_equal(containers_create("containerd", &tables[1]), 0);
 	assert_int_equal(containers_add_pod(tables[1], &pod), 0);
-	assert_int_equal(containers_add(tables[1], A, POD, "web", "app:1"), 0);
+	assert_int_equal(containers_add(tables[1], A, POD, "web", "app:1"),
+		0);
 	assert_int_equal(containers_finish(tables[1], NULL, 1, 0), 0);
 	api_pods_init(&p);
 	assert_int_equal(api_pod_copy(&from, &told), 0);
@@ -641,6 +658,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_list_is_cut_into_its_items),
 		cmocka_unit_test(a_watch_is_cut_into_its_events),
+		cmocka_unit_test(an_array_is_cut_into_its_elements),
 		cmocka_unit_test(what_is_of_another_form_is_refused),
 		cmocka_unit_test(an_answer_that_is_cut_short_is_not_whole),
 		cmocka_unit_test(a_value_that_is_too_large_or_too_deep_is_left_out),

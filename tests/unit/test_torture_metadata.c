@@ -9,7 +9,7 @@
 #include "agent/server/metadata/cri_decode.h"
 #include "agent/server/metadata/joined.h"
 #include "agent/server/metadata/kubernetes/api_pods.h"
-#include "agent/server/metadata/kubernetes/json_pieces.h"
+#include "agent/server/metadata/json_pieces.h"
 #include "agent/server/metadata/kubernetes/pod_json.h"
 #include "agent/server/metadata/metadata.h"
 #include "base/cleanup.h"

@@ -13,6 +13,7 @@
 #include "base/secret_file.h"
 
 enum {
+	API_URL_BYTES = 16 << 10,
 	PAGE_PODS = 500,
 	TOKEN_BYTES = 16 << 10,
 	FAILURES_FOR_LONGEST = 9,
@@ -48,7 +49,7 @@ void api_server_init(struct api_server *s, const struct api_access *access, stru
 
 void api_server_deinit(struct api_server *s)
 {
-	api_call_stop(&s->call);
+	json_call_stop(&s->call);
 	api_pods_deinit(&s->pods);
 }
 
@@ -65,27 +66,28 @@ static uint64_t api_server_random(struct api_server *s, uint64_t below)
 /* What the call has left out is counted before. */
 static void api_server_stop(struct api_server *s)
 {
-	api_call_stop(&s->call);
+	json_call_stop(&s->call);
 	s->counted_too_large = 0;
 }
 
 /* ---- failures ------------------------------------------------------------------------------- */
 
 static const enum metric api_result_metrics[] = {
-	[API_OK] = METRIC_API_OK,
-	[API_UNREACHABLE] = METRIC_API_UNREACHABLE,
-	[API_TIMEOUT] = METRIC_API_TIMEOUT,
-	[API_REFUSED] = METRIC_API_REFUSED,
-	[API_EXPIRED] = METRIC_API_EXPIRED,
-	[API_BUSY] = METRIC_API_BUSY,
-	[API_NONSENSE] = METRIC_API_NONSENSE,
-	[API_TOO_LARGE] = METRIC_API_TOO_LARGE,
+	[CALL_OK] = METRIC_API_OK,
+	[CALL_UNREACHABLE] = METRIC_API_UNREACHABLE,
+	[CALL_TIMEOUT] = METRIC_API_TIMEOUT,
+	[CALL_REFUSED] = METRIC_API_REFUSED,
+	[CALL_EXPIRED] = METRIC_API_EXPIRED,
+	[CALL_BUSY] = METRIC_API_BUSY,
+	[CALL_NONSENSE] = METRIC_API_NONSENSE,
+	[CALL_TOO_LARGE] = METRIC_API_TOO_LARGE,
 };
 
 /* Half of it at least, the rest at random. RETRY_S: what the server asks for. */
-static uint64_t api_server_pause_ns(struct api_server *s, enum api_result result, uint64_t retry_s)
+static uint64_t api_server_pause_ns(
+	struct api_server *s, enum json_call_result result, uint64_t retry_s)
 {
-	uint64_t longest = result == API_REFUSED ? LONGEST_REFUSED_PAUSE_NS : LONGEST_PAUSE_NS;
+	uint64_t longest = result == CALL_REFUSED ? LONGEST_REFUSED_PAUSE_NS : LONGEST_PAUSE_NS;
 	uint64_t pause = SECOND_NS << MIN(s->failures, (unsigned int)FAILURES_FOR_LONGEST);
 	uint64_t asked = MIN(retry_s, LONGEST_REFUSED_PAUSE_NS / SECOND_NS) * SECOND_NS;
 
@@ -95,7 +97,7 @@ static uint64_t api_server_pause_ns(struct api_server *s, enum api_result result
 }
 
 /* What was known stays. Logs the first failure of a row. */
-static void api_server_fail(struct api_server *s, enum api_result result, const char *why,
+static void api_server_fail(struct api_server *s, enum json_call_result result, const char *why,
 	uint64_t retry_s, uint64_t now_ns)
 {
 	const bool watched = s->state == API_WATCHING;
@@ -245,8 +247,8 @@ static int api_server_call(struct api_server *s, const char *token, const char *
 	err = api_server_write_url(s, &url);
 	if (err)
 		return err;
-	return api_call_start(&s->call,
-		&(struct api_call_options){
+	return json_call_start(&s->call,
+		&(struct json_call_options){
 			.multi = s->multi,
 			.url = (const char *)url.bytes,
 			.token = token,
@@ -267,7 +269,7 @@ static int api_server_call(struct api_server *s, const char *token, const char *
 static void api_server_ask(struct api_server *s, uint64_t now_ns)
 {
 	autocall(secret_free) char *token = NULL;
-	char path[API_PATH_BYTES + 16], why[API_MESSAGE_BYTES + API_PATH_BYTES];
+	char path[API_PATH_BYTES + 16], why[CALL_MESSAGE_BYTES + API_PATH_BYTES];
 	int err;
 
 	s->begun_ns = now_ns;
@@ -276,7 +278,7 @@ static void api_server_ask(struct api_server *s, uint64_t now_ns)
 	if (err) {
 		metrics_add(s->metrics, METRIC_API_NO_TOKEN, 1);
 		snprintf(why, sizeof(why), "%s: %s", path, secret_file_explain(err));
-		api_server_fail(s, API_REFUSED, why, 0, now_ns);
+		api_server_fail(s, CALL_REFUSED, why, 0, now_ns);
 		return;
 	}
 	snprintf(path, sizeof(path), "%s/ca.crt", s->access.directory);
@@ -284,7 +286,7 @@ static void api_server_ask(struct api_server *s, uint64_t now_ns)
 	if (!err)
 		return;
 	metrics_add(s->metrics, METRIC_API_NO_MEMORY, 1);
-	api_server_fail(s, API_UNREACHABLE, strerror(-err), 0, now_ns);
+	api_server_fail(s, CALL_UNREACHABLE, strerror(-err), 0, now_ns);
 }
 
 static void api_server_list(struct api_server *s, uint64_t now_ns)
@@ -312,7 +314,7 @@ void api_server_begin(struct api_server *s, CURLM *multi, uint64_t now_ns)
 {
 	if (!multi) {
 		metrics_add(s->metrics, METRIC_API_NO_MEMORY, 1);
-		api_server_fail(s, API_UNREACHABLE, "libcurl cannot be loaded", 0, now_ns);
+		api_server_fail(s, CALL_UNREACHABLE, "libcurl cannot be loaded", 0, now_ns);
 		return;
 	}
 	s->multi = multi;
@@ -349,7 +351,7 @@ static void api_server_on_list(struct api_server *s, uint64_t now_ns)
 
 	if (err || !answer.is_list || (!*answer.version && !*answer.next)) {
 		metrics_add(s->metrics, METRIC_API_NONSENSE, 1);
-		api_server_fail(s, API_NONSENSE, "the answer is no list of pods", 0, now_ns);
+		api_server_fail(s, CALL_NONSENSE, "the answer is no list of pods", 0, now_ns);
 		return;
 	}
 	metrics_add(s->metrics, METRIC_API_OK, 1);
@@ -376,14 +378,14 @@ static void api_server_list_again(struct api_server *s)
 /* The watch has ended as it should. One that ends at once is not opened again at once. */
 static void api_server_on_watch_end(struct api_server *s, uint64_t now_ns)
 {
-	char why[API_MESSAGE_BYTES];
+	char why[CALL_MESSAGE_BYTES];
 
 	snprintf(why, sizeof(why), "%s",
 		s->watch_failed ? s->trouble : "the watch ended as soon as it began");
 	if (s->watch_expired)
 		api_server_list_again(s);
 	if (s->watch_failed || now_ns < s->begun_ns + SHORT_WATCH_NS) {
-		enum api_result result = s->watch_expired ? API_EXPIRED : API_REFUSED;
+		enum json_call_result result = s->watch_expired ? CALL_EXPIRED : CALL_REFUSED;
 
 		metrics_add(s->metrics, api_result_metrics[result], 1);
 		api_server_fail(s, result, why, 0, now_ns);
@@ -397,21 +399,21 @@ static void api_server_on_watch_end(struct api_server *s, uint64_t now_ns)
 
 void api_server_on_end(struct api_server *s, const void *call, CURLcode code, uint64_t now_ns)
 {
-	char why[API_MESSAGE_BYTES] = "";
-	enum api_result result;
+	char why[CALL_MESSAGE_BYTES] = "";
+	enum json_call_result result;
 	uint64_t retry_s;
 
 	if (call != &s->call || s->state == API_IDLE)
 		return;
 	api_server_count(s);
-	result = api_call_judge(&s->call, code, why, &retry_s);
-	if (s->state == API_WATCHING && (result == API_OK || s->watch_failed)) {
+	result = json_call_judge(&s->call, code, why, &retry_s);
+	if (s->state == API_WATCHING && (result == CALL_OK || s->watch_failed)) {
 		api_server_on_watch_end(s, now_ns);
-	} else if (result == API_OK) {
+	} else if (result == CALL_OK) {
 		api_server_on_list(s, now_ns);
 	} else {
 		metrics_add(s->metrics, api_result_metrics[result], 1);
-		if (result == API_EXPIRED)
+		if (result == CALL_EXPIRED)
 			api_server_list_again(s);
 		api_server_fail(s, result, why, retry_s, now_ns);
 	}

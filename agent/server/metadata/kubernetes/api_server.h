@@ -9,7 +9,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "agent/server/metadata/kubernetes/api_call.h"
+#include "agent/server/metadata/json_call.h"
 #include "agent/server/metadata/kubernetes/api_pods.h"
 #include "agent/server/metadata/kubernetes/pod_json.h"
 #include "base/metrics.h"
@@ -43,7 +43,7 @@ struct api_server {
 	struct metrics *metrics;
 	CURLM *multi;
 	enum api_state state;
-	struct api_call call;
+	struct json_call call;
 	struct api_pods pods;
 	char version[POD_JSON_VERSION_BYTES]; /* where the watch goes on; "" = list */
 	char next[POD_JSON_CONTINUE_BYTES]; /* where the list goes on; "" = from its beginning */
@@ -56,7 +56,7 @@ struct api_server {
 	uint64_t watch_seconds; /* after which the server ends the watch */
 	uint64_t random;
 	unsigned int failures; /* in a row */
-	char trouble[API_MESSAGE_BYTES]; /* of the last failure, "" = none */
+	char trouble[CALL_MESSAGE_BYTES]; /* of the last failure, "" = none */
 };
 
 void api_server_init(

@@ -2,80 +2,29 @@
 #include "agent/server/metadata/kubernetes/pod_json.h"
 
 #include <errno.h>
-#include <jansson.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "agent/server/metadata/container_pairs.h"
+#include "agent/server/metadata/json_value.h"
 #include "base/arena.h"
 #include "base/cleanup.h"
 #include "base/utf8.h"
 
 enum {
-	PARSED_BYTES = 16 << 20,
 	ARENA_BYTES = 8 << 20,
-	PAIRS_LIMIT = 4096, /* looked at */
 	OWNERS_LIMIT = 64, /* looked at */
 };
 
 static const char mirror_annotation[] = "kubernetes.io/config.mirror";
 
-/* ---- memory --------------------------------------------------------------------------------- */
-
-/*
- * jansson's allocator has no context. It is called only by the thread that parses: two bytes of
- * JSON can take two hundred of its memory.
- */
-static _Thread_local size_t pod_json_left_bytes;
-static _Thread_local int
-	pod_json_memory_error; /* of the first failure; jansson does not tell all */
-
-static void *pod_json_malloc(size_t size)
-{
-	void *memory = size <= pod_json_left_bytes ? malloc(size) : NULL;
-
-	if (memory)
-		pod_json_left_bytes -= size;
-	else if (!pod_json_memory_error)
-		pod_json_memory_error = size <= pod_json_left_bytes ? -ENOMEM : -E2BIG;
-	return memory;
-}
-
-static void pod_json_free(json_t **value)
-{
-	json_decref(*value);
-}
-
-static int pod_json_load(const void *bytes, size_t size, json_t **ret_value)
-{
-	json_error_t error;
-
-	json_set_alloc_funcs(pod_json_malloc, free);
-	pod_json_left_bytes = PARSED_BYTES;
-	pod_json_memory_error = 0;
-	*ret_value = json_loadb(size ? bytes : "", size, JSON_ALLOW_NUL, &error);
-	/* Without memory jansson may leave out a member and succeed. */
-	if (pod_json_memory_error)
-		return pod_json_memory_error;
-	return *ret_value ? 0 : -EBADMSG;
-}
-
 /* ---- texts ---------------------------------------------------------------------------------- */
-
-/* "" if there is no such text, or if it has a NUL: no name may. */
-static const char *pod_json_text(const json_t *object, const char *key)
-{
-	const json_t *value = json_object_get(object, key);
-	const char *text = json_string_value(value);
-
-	return text && strlen(text) == json_string_length(value) ? text : "";
-}
 
 /* False if it is too long, or not plain text. */
 static bool pod_json_token(const json_t *object, const char *key, char *token, size_t size)
 {
-	const char *text = pod_json_text(object, key);
+	const char *text = json_value_text(object, key);
 
 	if (strlen(text) >= size || !utf8_is_clean(text, strlen(text)))
 		return false;
@@ -85,8 +34,7 @@ static bool pod_json_token(const json_t *object, const char *key, char *token, s
 
 static void pod_json_message(const json_t *status, char message[POD_JSON_MESSAGE_BYTES])
 {
-	snprintf(message, POD_JSON_MESSAGE_BYTES, "%s", pod_json_text(status, "message"));
-	utf8_clean(message, strlen(message));
+	json_value_printable(status, "message", message, POD_JSON_MESSAGE_BYTES);
 }
 
 static int pod_json_number(const json_t *object, const char *key)
@@ -98,39 +46,14 @@ static int pod_json_number(const json_t *object, const char *key)
 
 /* ---- a pod ---------------------------------------------------------------------------------- */
 
-/* A NUL becomes another control character, which is replaced later. */
-static const char *pod_json_copy(struct arena *arena, const json_t *value)
-{
-	const char *text = json_string_value(value);
-	size_t length = json_string_length(value);
-	char *copy = arena_strndup(arena, text ? text : "", length);
-
-	for (size_t i = 0; copy && i < length; i++)
-		copy[i] = copy[i] ? copy[i] : '\1';
-	return copy;
-}
-
 static int pod_json_pairs(
 	struct arena *arena, json_t *object, struct container_pairs *ret_pairs, uint64_t *refused)
 {
-	size_t size = MIN(json_object_size(object), (size_t)PAIRS_LIMIT), count = 0;
-	struct container_pair *pairs = arena_alloc(arena, MAX(size, 1) * sizeof(*pairs));
-	json_t *value;
-	const char *name;
+	const struct container_pair *pairs;
+	size_t count;
+	int err = json_value_pairs(arena, object, &pairs, &count, refused);
 
-	*refused += json_object_size(object) - size;
-	if (!pairs)
-		return arena->error;
-	json_object_foreach(object, name, value)
-	{
-		if (count == size)
-			break;
-		pairs[count].name = name;
-		pairs[count].value = pod_json_copy(arena, value);
-		if (!pairs[count++].value)
-			return arena->error;
-	}
-	return container_pairs_copy(arena, pairs, count, ret_pairs, refused);
+	return err ? err : container_pairs_copy(arena, pairs, count, ret_pairs, refused);
 }
 
 /* The owner that controls it: there is one at most (OwnerReference in meta/v1). */
@@ -141,8 +64,8 @@ static void pod_json_controller(const json_t *metadata, struct api_pod *pod)
 
 	for (size_t i = 0; i < count; i++) {
 		const json_t *owner = json_array_get(owners, i);
-		const char *kind = pod_json_text(owner, "kind");
-		const char *name = pod_json_text(owner, "name");
+		const char *kind = json_value_text(owner, "kind");
+		const char *name = json_value_text(owner, "name");
 
 		if (!json_is_true(json_object_get(owner, "controller")) ||
 			!container_is_name(kind) || !container_is_name(name))
@@ -161,9 +84,9 @@ static int pod_json_fill(
 	int err;
 
 	*pod = (struct api_pod){
-		.uid = pod_json_text(metadata, "uid"),
-		.name = pod_json_text(metadata, "name"),
-		.namespace = pod_json_text(metadata, "namespace"),
+		.uid = json_value_text(metadata, "uid"),
+		.name = json_value_text(metadata, "name"),
+		.namespace = json_value_text(metadata, "namespace"),
 		.controller_kind = "",
 		.controller_name = "",
 	};
@@ -195,8 +118,8 @@ static int pod_json_take(const json_t *object, struct api_pod **ret_pod, uint64_
 
 int pod_json_pod(const void *bytes, size_t size, struct api_pod **ret_pod, uint64_t *refused_pairs)
 {
-	autocall(pod_json_free) json_t *object = NULL;
-	int err = pod_json_load(bytes, size, &object);
+	autocall(json_value_free) json_t *object = NULL;
+	int err = json_value_load(bytes, size, &object);
 
 	return err ? err : pod_json_take(object, ret_pod, refused_pairs);
 }
@@ -228,15 +151,15 @@ static bool pod_json_event_type(const char *text, enum pod_json_event_type *ret_
 int pod_json_event(
 	const void *bytes, size_t size, struct pod_json_event *ret_event, uint64_t *refused_pairs)
 {
-	autocall(pod_json_free) json_t *event = NULL;
+	autocall(json_value_free) json_t *event = NULL;
 	struct pod_json_event e = { 0 };
 	const json_t *object;
-	int err = pod_json_load(bytes, size, &event);
+	int err = json_value_load(bytes, size, &event);
 
 	if (err)
 		return err;
 	object = json_object_get(event, "object");
-	if (!object || !pod_json_event_type(pod_json_text(event, "type"), &e.type))
+	if (!object || !pod_json_event_type(json_value_text(event, "type"), &e.type))
 		return -EBADMSG;
 	if (e.type == POD_JSON_ERROR) {
 		e.code = pod_json_number(object, "code");
@@ -263,15 +186,15 @@ static bool pod_json_is_list(const char *kind)
 
 int pod_json_answer(const void *bytes, size_t size, struct pod_json_answer *ret_answer)
 {
-	autocall(pod_json_free) json_t *object = NULL;
+	autocall(json_value_free) json_t *object = NULL;
 	struct pod_json_answer answer = { 0 };
 	const json_t *metadata;
 	const char *kind;
-	int err = pod_json_load(bytes, size, &object);
+	int err = json_value_load(bytes, size, &object);
 
 	if (err)
 		return err;
-	kind = pod_json_text(object, "kind");
+	kind = json_value_text(object, "kind");
 	metadata = json_object_get(object, "metadata");
 	answer.is_list = pod_json_is_list(kind);
 	if (!answer.is_list && strcmp(kind, "Status") != 0)

@@ -2,9 +2,9 @@
 #pragma once
 /*
  * Cuts JSON that comes in pieces of any length into values that are parsed one by one, so that
- * memory does not grow with the number of pods: the elements of the array `items` of one object (a
- * list), or values one after the other (a watch). It looks at brackets and quotes only; whether a
- * value is JSON is for its parser to say.
+ * memory does not grow with their number: the elements of the array `items` of one object (a list
+ * of Kubernetes), those of one array (a list of Docker), or values one after the other (a watch).
+ * It looks at brackets and quotes only; whether a value is JSON is for its parser to say.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -13,6 +13,7 @@
 
 enum json_pieces_form {
 	JSON_PIECES_ITEMS, /* one object; the elements of its `items` are the values */
+	JSON_PIECES_ARRAY, /* one array of objects, which are the values */
 	JSON_PIECES_VALUES, /* any number of objects */
 };
 
@@ -27,7 +28,7 @@ struct json_pieces {
 	struct buffer rest; /* of a list: the object, with `items` empty */
 	unsigned int depth; /* of open brackets */
 	bool in_items, in_value, in_string, escaped;
-	bool ended; /* the list's object is complete */
+	bool ended; /* the list's object, or array, is complete */
 	bool skips; /* the value is over its limit: it is left out */
 	uint64_t values; /* complete ones */
 	uint64_t too_large; /* of these, left out */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "agent/server/metadata/kubernetes/json_pieces.h"
+#include "agent/server/metadata/json_pieces.h"
 
 #include <errno.h>
 #include <string.h>
@@ -8,6 +8,7 @@ enum {
 	DEPTH_LIMIT = 128, /* a pod has about fifteen */
 	REST_BYTES = 64 << 10,
 	DEPTH_OF_ITEMS = 2,
+	DEPTH_OF_ARRAY = 1,
 };
 
 void json_pieces_init(struct json_pieces *p, enum json_pieces_form form, size_t limit_bytes,
@@ -85,13 +86,24 @@ static bool json_pieces_is_at_items(const struct json_pieces *p)
 
 static unsigned int json_pieces_depth_outside(const struct json_pieces *p)
 {
-	return p->form == JSON_PIECES_ITEMS ? DEPTH_OF_ITEMS : 0;
+	return p->form == JSON_PIECES_ITEMS   ? DEPTH_OF_ITEMS
+	       : p->form == JSON_PIECES_ARRAY ? DEPTH_OF_ARRAY
+					      : 0;
 }
 
 static bool json_pieces_begins_value(const struct json_pieces *p)
 {
 	return !p->in_value && p->depth == json_pieces_depth_outside(p) &&
 	       (p->form == JSON_PIECES_VALUES || p->in_items);
+}
+
+static bool json_pieces_begins_items(const struct json_pieces *p, char bracket)
+{
+	if (bracket != '[')
+		return false;
+	if (p->form == JSON_PIECES_ARRAY)
+		return !p->depth;
+	return p->form == JSON_PIECES_ITEMS && p->depth == 1 && json_pieces_is_at_items(p);
 }
 
 /* Parsers are recursive: a value that is too deep is left out as one that is too large. */
@@ -123,7 +135,7 @@ static int json_pieces_open(struct json_pieces *p, const char **from, const char
 		if (*at != '{')
 			return -EBADMSG;
 		p->in_value = true;
-	} else if (*at == '[' && p->depth == 1 && json_pieces_is_at_items(p)) {
+	} else if (json_pieces_begins_items(p, *at)) {
 		p->in_items = true;
 	}
 	return json_pieces_descend(p);
@@ -141,9 +153,9 @@ static int json_pieces_close(struct json_pieces *p, const char **from, const cha
 		*from = at + 1;
 		return err ? err : json_pieces_end_value(p);
 	}
-	if (p->in_items && p->depth < DEPTH_OF_ITEMS)
+	if (p->in_items && p->depth < json_pieces_depth_outside(p))
 		p->in_items = false;
-	p->ended = p->form == JSON_PIECES_ITEMS && !p->depth;
+	p->ended = p->form != JSON_PIECES_VALUES && !p->depth;
 	return 0;
 }
 
@@ -157,6 +169,12 @@ static int json_pieces_between(struct json_pieces *p, const char **from, const c
 	return !is_comma && !json_pieces_is_space(*at) ? -EBADMSG : err;
 }
 
+/* Only an array is in brackets of its own. */
+static bool json_pieces_can_open(const struct json_pieces *p, char bracket)
+{
+	return p->depth || (bracket == '[') == (p->form == JSON_PIECES_ARRAY);
+}
+
 static int json_pieces_byte(struct json_pieces *p, const char **from, const char *at)
 {
 	bool outside = !p->in_value && (p->ended || !p->depth || p->in_items);
@@ -167,7 +185,7 @@ static int json_pieces_byte(struct json_pieces *p, const char **from, const char
 		return 0;
 	}
 	if (*at == '{' || *at == '[')
-		return !p->depth && *at == '[' ? -EBADMSG : json_pieces_open(p, from, at);
+		return json_pieces_can_open(p, *at) ? json_pieces_open(p, from, at) : -EBADMSG;
 	if (*at == '}' || *at == ']')
 		return json_pieces_close(p, from, at);
 	if (outside)
