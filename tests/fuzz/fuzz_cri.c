@@ -51,7 +51,7 @@ static void check_all(const struct containers *c, const struct buffer *body)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	char name[CRI_RUNTIME_NAME_BYTES] = "fuzz";
+	char name[CONTAINER_RUNTIME_BYTES] = "fuzz";
 	struct containers *c, *next;
 	struct grpc_frames f;
 	uint64_t too_large = 0;

@@ -269,7 +269,7 @@ static void a_large_item_is_left_out(void **state)
 
 static void versions(void **state)
 {
-	char name[CRI_RUNTIME_NAME_BYTES] = "before", longest[200];
+	char name[CONTAINER_RUNTIME_BYTES] = "before", longest[200];
 	struct buffer answer = message();
 
 	(void)state;

@@ -15,6 +15,7 @@
 
 enum {
 	CONTAINERS_LIMIT = 32768,
+	CONTAINER_RUNTIME_BYTES = 64, /* of its name */
 	CONTAINER_NAME_LIMIT = 253, /* of anything in Kubernetes: a DNS subdomain (RFC 1123) */
 	CONTAINER_KEY_LIMIT = 317, /* of a label or annotation: PREFIX/NAME, 253 + 1 + 63 */
 	CONTAINER_VALUE_LIMIT = 2048,

@@ -172,7 +172,7 @@ static int cri_decode_container(
 
 /* ---- answers -------------------------------------------------------------------------------- */
 
-int cri_decode_version(const void *bytes, size_t size, char name[CRI_RUNTIME_NAME_BYTES])
+int cri_decode_version(const void *bytes, size_t size, char name[CONTAINER_RUNTIME_BYTES])
 {
 	autocall(arena_deinit) struct arena arena;
 	ProtobufCAllocator allocator = { cri_decode_alloc, cri_decode_free, &arena };
@@ -186,7 +186,7 @@ int cri_decode_version(const void *bytes, size_t size, char name[CRI_RUNTIME_NAM
 	text = cri_decode_text(&allocator, &version->runtime_name);
 	if (!text)
 		return arena.error;
-	snprintf(name, CRI_RUNTIME_NAME_BYTES, "%s", text);
+	snprintf(name, CONTAINER_RUNTIME_BYTES, "%s", text);
 	utf8_clean(name, strlen(name));
 	return 0;
 }

@@ -8,10 +8,8 @@
 
 #include "agent/server/metadata/containers.h"
 
-enum { CRI_RUNTIME_NAME_BYTES = 64 };
-
 /* The body of VersionResponse. NAME: of the runtime, printable. -EBADMSG, -ENOMEM. */
-int cri_decode_version(const void *bytes, size_t size, char name[CRI_RUNTIME_NAME_BYTES]);
+int cri_decode_version(const void *bytes, size_t size, char name[CONTAINER_RUNTIME_BYTES]);
 /*
  * The bodies of ListPodSandboxResponse and ListContainersResponse, added to CONTAINERS. -EBADMSG:
  * not one of these; some of it may have been added. An item that is too large is left out and

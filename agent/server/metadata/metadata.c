@@ -29,11 +29,11 @@ _Static_assert(ARRAY_SIZE(known_sockets) <= METADATA_RUNTIMES, "known_sockets");
 static void metadata_add_runtimes(struct metadata *m)
 {
 	if (m->path) {
-		cri_runtime_init(&m->runtimes[m->count++], m->path, false, m->metrics);
+		runtime_init(&m->runtimes[m->count++], &cri_protocol, m->path, false, m->metrics);
 		return;
 	}
 	for (size_t i = 0; i < ARRAY_SIZE(known_sockets); i++)
-		cri_runtime_init(&m->runtimes[m->count++], known_sockets[i], true, m->metrics);
+		runtime_init(&m->runtimes[m->count++], &cri_protocol, known_sockets[i], true, m->metrics);
 }
 
 /* Blocks all signals in the thread: the loop's thread handles them. */
@@ -61,7 +61,7 @@ bool metadata_socket_is_valid(const char *socket)
 {
 	const char *path = metadata_socket_path(socket);
 
-	return *path == '/' && strlen(path) < CRI_SOCKET_BYTES;
+	return *path == '/' && strlen(path) < RUNTIME_SOCKET_BYTES;
 }
 
 static int metadata_make(struct metadata *m, const struct metadata_options *o)
@@ -121,7 +121,7 @@ void metadata_destroy(struct metadata *m)
 		pthread_join(m->thread, NULL);
 	}
 	for (size_t i = 0; i < m->count; i++) {
-		cri_runtime_deinit(&m->runtimes[i]);
+		runtime_deinit(&m->runtimes[i]);
 		containers_unref(m->tables[i]);
 	}
 	if (m->asks_api)

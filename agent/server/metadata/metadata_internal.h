@@ -3,7 +3,7 @@
 /* What metadata.c and metadata_thread.c share. */
 #include <pthread.h>
 
-#include "agent/server/metadata/cri_runtime.h"
+#include "agent/server/metadata/runtime.h"
 #include "agent/server/metadata/joined.h"
 #include "agent/server/metadata/kubernetes/api_server.h"
 #include "agent/server/metadata/metadata.h"
@@ -24,7 +24,7 @@ struct metadata {
 
 	/* Used by the thread only. */
 	CURLM *multi; /* NULL until there is a socket: libcurl is loaded then */
-	struct cri_runtime runtimes[METADATA_RUNTIMES];
+	struct runtime runtimes[METADATA_RUNTIMES];
 	size_t count;
 	bool asks_api;
 	struct api_server api; /* if ASKS_API */

@@ -21,11 +21,11 @@ static bool metadata_write_runtimes(const struct metadata *m, struct metadata_fi
 	bool waiting = false;
 
 	for (size_t i = 0; i < m->count; i++) {
-		const struct cri_runtime *r = &m->runtimes[i];
+		const struct runtime *r = &m->runtimes[i];
 		struct metadata_runtime_figures *f = &figures->runtimes[figures->count];
 
 		if (!r->table && !*r->trouble) {
-			waiting = waiting || r->state != CRI_IDLE;
+			waiting = waiting || r->busy;
 			continue;
 		}
 		snprintf(f->socket, sizeof(f->socket), "%s", r->socket);
@@ -33,7 +33,7 @@ static bool metadata_write_runtimes(const struct metadata *m, struct metadata_fi
 		snprintf(f->trouble, sizeof(f->trouble), "%s", r->trouble);
 		f->containers = r->table ? containers_count(r->table) : 0;
 		f->pods = r->table ? containers_pod_count(r->table) : 0;
-		f->has_events = r->events.easy != NULL;
+		f->has_events = r->protocol->has_events(r);
 		figures->count++;
 	}
 	return waiting;
@@ -129,8 +129,8 @@ static CURLM *metadata_multi(struct metadata *m)
 static void metadata_step(struct metadata *m, uint64_t now_ns)
 {
 	for (size_t i = 0; i < m->count; i++) {
-		if (cri_runtime_is_due(&m->runtimes[i], now_ns))
-			cri_runtime_begin(&m->runtimes[i], metadata_multi(m), now_ns);
+		if (runtime_is_due(&m->runtimes[i], now_ns))
+			runtime_begin(&m->runtimes[i], metadata_multi(m), now_ns);
 	}
 	if (!m->asks_api)
 		return;
@@ -152,7 +152,7 @@ static void metadata_take_answers(struct metadata *m)
 			continue;
 		curl_easy_getinfo(message->easy_handle, CURLINFO_PRIVATE, (char **)&call);
 		for (size_t i = 0; i < m->count; i++)
-			(void)cri_runtime_on_end(&m->runtimes[i], call, code, clock_monotonic_ns());
+			runtime_on_end(&m->runtimes[i], call, code, clock_monotonic_ns());
 		if (m->asks_api)
 			api_server_on_end(&m->api, call, code, clock_monotonic_ns());
 	}
@@ -163,7 +163,7 @@ static int metadata_turn_ms(const struct metadata *m, uint64_t now_ns)
 	uint64_t until = now_ns + LONGEST_TURN_MS * MILLISECOND_NS;
 
 	for (size_t i = 0; i < m->count; i++)
-		until = MIN(until, cri_runtime_next_ns(&m->runtimes[i]));
+		until = MIN(until, runtime_next_ns(&m->runtimes[i]));
 	if (m->asks_api)
 		until = MIN(until, api_server_next_ns(&m->api));
 	if (m->asks_api && m->joined_changes != m->api.pods.changes)
@@ -199,7 +199,7 @@ static bool metadata_take_wishes(struct metadata *m, uint64_t now_ns)
 	m->asked = false;
 	pthread_mutex_unlock(&m->lock);
 	for (size_t i = 0; asked && i < m->count; i++)
-		cri_runtime_ask(&m->runtimes[i], now_ns);
+		runtime_ask(&m->runtimes[i], now_ns);
 	return !stopping;
 }
 
