@@ -17,8 +17,11 @@ enum {
 int container_labels(const struct container_facts *facts, struct labels *labels)
 {
 	const struct container_pod *pod = facts->pod;
-	int err = labels_set(labels, "namespace", pod->namespace);
+	int err;
 
+	if (!container_is_in_pod(facts))
+		return labels_set(labels, "container", facts->name);
+	err = labels_set(labels, "namespace", pod->namespace);
 	if (!err)
 		err = labels_set(labels, "pod", pod->name);
 	if (!err)
@@ -31,7 +34,7 @@ int container_labels(const struct container_facts *facts, struct labels *labels)
 /* As Prometheus does: what a label's name cannot hold becomes an underscore. */
 static void container_labels_name(char name[META_NAME_BYTES], const char *prefix, const char *key)
 {
-	snprintf(name, META_NAME_BYTES, "__meta_kubernetes_pod_%s_%s", prefix, key);
+	snprintf(name, META_NAME_BYTES, "__meta_%s_%s", prefix, key);
 	for (char *c = name; *c; c++) {
 		bool digit = *c >= '0' && *c <= '9';
 		char lower = (char)(*c | 0x20);
@@ -73,15 +76,22 @@ static int container_labels_pairs(struct labels *labels, const char *prefix,
 static int container_labels_all_pairs(
 	const struct container_pod *pod, struct labels *labels, uint64_t *cut)
 {
-	int err = container_labels_pairs(labels, "label", &pod->labels, NULL, cut);
+	const struct {
+		const char *prefix;
+		const struct container_pairs *pairs;
+		const char *value;
+	} all[] = {
+		{ "kubernetes_pod_label", &pod->labels, NULL },
+		{ "kubernetes_pod_annotation", &pod->annotations, NULL },
+		{ "kubernetes_pod_labelpresent", &pod->labels, "true" },
+		{ "kubernetes_pod_annotationpresent", &pod->annotations, "true" },
+	};
+	int err = 0;
 
-	if (!err)
-		err = container_labels_pairs(labels, "annotation", &pod->annotations, NULL, cut);
-	if (!err)
-		err = container_labels_pairs(labels, "labelpresent", &pod->labels, "true", cut);
-	return err ? err
-		   : container_labels_pairs(
-			     labels, "annotationpresent", &pod->annotations, "true", cut);
+	for (size_t i = 0; !err && i < ARRAY_SIZE(all); i++)
+		err = container_labels_pairs(
+			labels, all[i].prefix, all[i].pairs, all[i].value, cut);
+	return err;
 }
 
 static const char *container_labels_or_none(const char *text)
@@ -89,7 +99,7 @@ static const char *container_labels_or_none(const char *text)
 	return text ? text : "";
 }
 
-int container_labels_meta(
+static int container_labels_pod_meta(
 	const struct container_facts *facts, const char *node, struct labels *labels, uint64_t *cut)
 {
 	char reference[CONTAINER_REFERENCE_BYTES];
@@ -115,6 +125,30 @@ int container_labels_meta(
 	for (size_t i = 0; !err && i < ARRAY_SIZE(fixed); i++)
 		err = labels_set(labels, fixed[i].name, fixed[i].value);
 	return err ? err : container_labels_all_pairs(pod, labels, cut);
+}
+
+/* Prometheus has the name as Docker tells it. */
+static int container_labels_docker_meta(
+	const struct container_facts *facts, struct labels *labels, uint64_t *cut)
+{
+	char name[CONTAINER_NAME_LIMIT + 2];
+	int err = labels_set(labels, "__meta_docker_container_id", facts->id);
+
+	snprintf(name, sizeof(name), "/%s", facts->name);
+	if (!err)
+		err = labels_set(labels, "__meta_docker_container_name", name);
+	if (!err)
+		err = labels_set(labels, "__meta_docker_container_image", facts->image);
+	return err ? err
+		   : container_labels_pairs(
+			     labels, "docker_container_label", &facts->labels, NULL, cut);
+}
+
+int container_labels_meta(
+	const struct container_facts *facts, const char *node, struct labels *labels, uint64_t *cut)
+{
+	return container_is_in_pod(facts) ? container_labels_pod_meta(facts, node, labels, cut)
+					  : container_labels_docker_meta(facts, labels, cut);
 }
 
 /* ---- the service ---------------------------------------------------------------------------- */
@@ -193,11 +227,12 @@ static size_t container_labels_controller(const struct container_pod *pod)
 	return length - hash_length - 1;
 }
 
+static const char *const annotations[] = { "resource.opentelemetry.io/service.name",
+	"pyroscope.io/service_name" };
+
 /* An annotation, or a label of the application or of a job; NULL = none. */
 static const char *container_labels_named(const struct container_pod *pod)
 {
-	static const char *const annotations[] = { "resource.opentelemetry.io/service.name",
-		"pyroscope.io/service_name" };
 	static const char *const applications[] = { "app.kubernetes.io/name", "app", "k8s-app" };
 	static const char *const jobs[] = { "batch.kubernetes.io/job-name", "job-name" };
 	const char *text =
@@ -208,7 +243,20 @@ static const char *container_labels_named(const struct container_pod *pod)
 	return text ? text : container_labels_first(&pod->labels, jobs, ARRAY_SIZE(jobs));
 }
 
-bool container_labels_service(const struct container_facts *facts, char *name, size_t size)
+/* Of a container in no pod: labels, what compose or swarm calls the service; else its name. */
+static const char *container_labels_alone(const struct container_facts *facts)
+{
+	static const char *const services[] = { "com.docker.compose.service",
+		"com.docker.swarm.service.name" };
+	const char *text =
+		container_labels_first(&facts->labels, annotations, ARRAY_SIZE(annotations));
+
+	if (!text)
+		text = container_labels_first(&facts->labels, services, ARRAY_SIZE(services));
+	return text ? text : facts->name;
+}
+
+static bool container_labels_of_pod(const struct container_facts *facts, char *name, size_t size)
 {
 	const struct container_pod *pod = facts->pod;
 	const char *text = container_labels_named(pod), *owner = pod->controller_name;
@@ -226,4 +274,12 @@ bool container_labels_service(const struct container_facts *facts, char *name, s
 	if (*text)
 		snprintf(name, size, "%s", text);
 	return *text != 0;
+}
+
+bool container_labels_service(const struct container_facts *facts, char *name, size_t size)
+{
+	if (container_is_in_pod(facts))
+		return container_labels_of_pod(facts, name, size);
+	snprintf(name, size, "%s", container_labels_alone(facts));
+	return true;
 }

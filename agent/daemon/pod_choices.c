@@ -37,6 +37,8 @@ static const char *pod_choices_value(void *context, const char *key, const char 
 {
 	const struct container_facts *facts = context;
 	const struct container_pod *pod = facts->pod;
+	const struct container_pairs *labels =
+		container_is_in_pod(facts) ? &pod->labels : &facts->labels;
 
 	if (!strcmp(key, "namespace"))
 		return pod->namespace;
@@ -44,7 +46,7 @@ static const char *pod_choices_value(void *context, const char *key, const char 
 		return pod->name;
 	if (!strcmp(key, "container"))
 		return facts->name;
-	return container_pairs_get(!strcmp(key, "label") ? &pod->labels : &pod->annotations, name);
+	return container_pairs_get(!strcmp(key, "label") ? labels : &pod->annotations, name);
 }
 
 /* Ours is stronger. Any other value than true and false is as good as none. */
@@ -78,7 +80,8 @@ static uint32_t pod_choices_flags(
 		flags |= CONTAINER_EXCLUDED;
 	if (options->annotations != PODS_IGNORED)
 		flags |= pod_choices_annotated(facts->pod);
-	if (options->annotations == PODS_OPT_IN && !(flags & CONTAINER_ASKED))
+	if (options->annotations == PODS_OPT_IN && container_is_in_pod(facts) &&
+		!(flags & CONTAINER_ASKED))
 		flags |= CONTAINER_DECLINED;
 	return flags;
 }

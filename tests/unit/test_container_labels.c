@@ -233,7 +233,10 @@ static void histograms_have_the_pod(void **state)
 			&(struct containers_pod){
 				.id = POD, .name = "shop-1", .namespace = "prod", .uid = "u" }),
 		0);
-	assert_int_equal(containers_add(c, ID, POD, "web", ""), 0);
+	assert_int_equal(containers_add(c,
+				 &(struct containers_container){
+					 .id = ID, .pod_id = POD, .name = "web", .image = "" }),
+		0);
 	assert_int_equal(containers_finish(c, NULL, 1, 0), 0);
 	assert_histogram(NULL, NULL, ID);
 	assert_histogram(&view, NULL, ID);

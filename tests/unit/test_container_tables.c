@@ -38,7 +38,11 @@ static void pod(struct containers *c, const char *id, const char *name, const ch
 
 static void container(struct containers *c, const char *id, const char *of, const char *name)
 {
-	assert_int_equal(containers_add(c, id, of, name, "image:1"), 0);
+	assert_int_equal(
+		containers_add(c,
+			&(struct containers_container){
+				.id = id, .pod_id = of, .name = name, .image = "image:1" }),
+		0);
 }
 
 static struct containers *finish(

@@ -567,7 +567,9 @@ static void containers_have_their_pods_labels_of_now(void **state)
 	(void)state;
 	assert_int_equal(containers_create("containerd", &tables[1]), 0);
 	assert_int_equal(containers_add_pod(tables[1], &pod), 0);
-	assert_int_equal(containers_add(tables[1], A, POD, "web", "app:1"),
+	assert_int_equal(containers_add(tables[1],
+				 &(struct containers_container){
+					 .id = A, .pod_id = POD, .name = "web", .image = "app:1" }),
 		0);
 	assert_int_equal(containers_finish(tables[1], NULL, 1, 0), 0);
 	api_pods_init(&p);

@@ -26,7 +26,10 @@ static struct containers *told(const char *name, const struct container_pair *la
 	struct containers *c;
 
 	assert_int_equal(containers_create("containerd", &c), 0);
-	assert_int_equal(containers_add(c, A, POD, "web", ""), 0);
+	assert_int_equal(containers_add(c,
+				 &(struct containers_container){
+					 .id = A, .pod_id = POD, .name = "web", .image = "" }),
+		0);
 	assert_int_equal(containers_add_pod(c,
 				 &(struct containers_pod){
 					 .id = POD,
@@ -112,7 +115,10 @@ static void our_annotation_is_stronger(void **state)
 
 	(void)state;
 	assert_int_equal(containers_create("containerd", &c), 0);
-	assert_int_equal(containers_add(c, A, POD, "web", ""), 0);
+	assert_int_equal(containers_add(c,
+				 &(struct containers_container){
+					 .id = A, .pod_id = POD, .name = "web", .image = "" }),
+		0);
 	assert_int_equal(containers_add_pod(c,
 				 &(struct containers_pod){
 					 .id = POD,
@@ -171,7 +177,10 @@ static void what_is_in_dispute_is_unsettled(void **state)
 	container_choices_destroy(choices);
 	/* A container of a pod that is not told of. */
 	assert_int_equal(containers_create("containerd", &lonely), 0);
-	assert_int_equal(containers_add(lonely, A, POD2, "web", ""), 0);
+	assert_int_equal(containers_add(lonely,
+				 &(struct containers_container){
+					 .id = A, .pod_id = POD2, .name = "web", .image = "" }),
+		0);
 	assert_int_equal(containers_finish(lonely, NULL, 1, 0), 0);
 	assert_int_equal(flags_of(&options, lonely), CONTAINER_UNSETTLED);
 }

@@ -324,7 +324,10 @@ static struct containers *told(const char *pod_name)
 						       .namespace = "prod",
 						       .uid = pod_name }),
 		0);
-	assert_int_equal(containers_add(c, ID, POD, "web", ""), 0);
+	assert_int_equal(containers_add(c,
+				 &(struct containers_container){
+					 .id = ID, .pod_id = POD, .name = "web", .image = "" }),
+		0);
 	assert_int_equal(containers_finish(c, NULL, 1, 0), 0);
 	return c;
 }

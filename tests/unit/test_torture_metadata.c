@@ -7,6 +7,7 @@
 
 #include "agent/server/metadata/containers.h"
 #include "agent/server/metadata/cri_decode.h"
+#include "agent/server/metadata/docker/docker_json.h"
 #include "agent/server/metadata/joined.h"
 #include "agent/server/metadata/kubernetes/api_pods.h"
 #include "agent/server/metadata/json_pieces.h"
@@ -120,6 +121,44 @@ static void an_answer_is_taken_whole_or_not_at_all(void **state)
 	torture_run(&t);
 }
 
+/* ---- so does Docker's ------------------------------------------------------------------------ */
+
+static int list_docker(void *context)
+{
+	static const char sandbox[] =
+		"{\"Id\":\"" POD "\",\"Labels\":{\"io.kubernetes.docker.type\":\"podsandbox\","
+		"\"io.kubernetes.pod.name\":\"shop\",\"annotation.a\":\"b\"}}";
+	static const char alone[] =
+		"{\"Id\":\"" A "\",\"Names\":[\"/web\"],\"Labels\":{\"a\":\"b\"}}";
+	struct listing *l = context;
+	struct containers *c;
+	int err = containers_create("docker", &c);
+
+	if (err)
+		return err;
+	err = docker_json_container(sandbox, strlen(sandbox), c);
+	if (!err)
+		err = docker_json_container(alone, strlen(alone), c);
+	if (!err)
+		err = containers_finish(c, l->old, 2, 0);
+	if (err)
+		containers_unref(c);
+	else
+		l->table = c;
+	return err;
+}
+
+static void a_list_of_docker_is_taken_whole_or_not_at_all(void **state)
+{
+	struct listing l;
+	const struct torture t = {
+		.begin = begin_listing, .operation = list_docker, .end = end_listing, .context = &l
+	};
+
+	(void)state;
+	torture_run(&t);
+}
+
 /* ---- what the API server tells is joined ------------------------------------------------------
  */
 
@@ -226,6 +265,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		torture_test(an_answer_is_taken_whole_or_not_at_all),
+		torture_test(a_list_of_docker_is_taken_whole_or_not_at_all),
 		torture_test(a_pod_is_joined_or_not_at_all),
 		torture_test(it_starts_or_says_why),
 	};

@@ -1,50 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "agent/server/metadata/containers.h"
+#include "agent/server/metadata/containers_internal.h"
 
 #include <errno.h>
-#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "agent/server/metadata/container_pairs.h"
-#include "base/arena.h"
 #include "base/array.h"
 #include "base/cleanup.h"
 #include "base/intern.h"
-#include "base/map.h"
 #include "base/utf8.h"
 
 enum {
 	ID_DIGITS = 64,
 	IMAGE_LIMIT = 2048,
 	ARENA_BYTES = 96 << 20,
-	CHAIN_LIMIT = 16, /* entries with one hash: somebody makes collisions */
-};
-
-/* A container, or a pod: the sandbox has an ID of the same kind. */
-struct entry {
-	const char *id, *pod_id; /* of a pod: "" */
-	struct container_facts facts;
-	struct container_pod pod;
-	uint64_t told_ns;
-	uint32_t next; /* with the same hash, index + 1 */
-	bool conflict, kept; /* kept: of the table before */
-};
-
-struct table {
-	struct map by_id; /* hash → index + 1 */
-	struct entry **all;
-	size_t count, capacity;
-};
-
-struct containers {
-	atomic_uint references;
-	struct arena arena;
-	const char *runtime;
-	struct table containers, pods;
-	size_t kept_containers, kept_pods;
-	struct containers_refused refused;
-	struct containers_times times;
 };
 
 /* ---- life ----------------------------------------------------------------------------------- */
@@ -96,8 +66,7 @@ void containers_unref(struct containers *c)
 /* ---- the tables ----------------------------------------------------------------------------- */
 
 /* *RET_CHAIN: how many entries have the ID's hash. */
-static struct entry *containers_table_find(
-	const struct table *t, const char *id, unsigned int *ret_chain)
+struct entry *containers_table_find(const struct table *t, const char *id, unsigned int *ret_chain)
 {
 	uint64_t at;
 
@@ -111,7 +80,7 @@ static struct entry *containers_table_find(
 	return NULL;
 }
 
-static int containers_table_add(struct table *t, struct entry *entry)
+int containers_table_add(struct table *t, struct entry *entry)
 {
 	uint64_t key = hash_bytes(entry->id, strlen(entry->id)), first = 0;
 	int err = array_reserve(t->all, t->capacity, t->count + 1, CONTAINERS_LIMIT);
@@ -128,7 +97,7 @@ static int containers_table_add(struct table *t, struct entry *entry)
 }
 
 /* Only memory stops the caller; what is over a limit is counted and left out. */
-static int containers_count_limit(struct containers *c, int err)
+int containers_count_limit(struct containers *c, int err)
 {
 	if (err != -E2BIG)
 		return err;
@@ -155,7 +124,7 @@ static bool containers_is_name_or_none(const char *text)
 	return !text || !*text || container_is_name(text);
 }
 
-static int containers_copy(struct containers *c, const char *text, const char **ret_copy)
+int containers_copy(struct containers *c, const char *text, const char **ret_copy)
 {
 	char *copy = arena_strndup(&c->arena, text ? text : "", text ? strlen(text) : 0);
 
@@ -174,7 +143,7 @@ static bool containers_same_text(const char *a, const char *b)
 
 /* A new entry in T, or NULL: ID is known, which is a conflict unless IS_SAME, or cannot be added.
  */
-static struct entry *containers_entry(struct containers *c, const char *id, int *ret_err)
+struct entry *containers_entry(struct containers *c, const char *id, int *ret_err)
 {
 	struct entry *entry = arena_zalloc(&c->arena, sizeof(*entry));
 
@@ -199,9 +168,9 @@ static bool containers_has_pod(struct containers *c, const struct containers_pod
 		known->conflict = true;
 		c->refused.conflicts++;
 	}
-	if (!known && chain >= CHAIN_LIMIT)
+	if (!known && chain >= CONTAINERS_CHAIN_LIMIT)
 		c->refused.invalid++;
-	return known || chain >= CHAIN_LIMIT;
+	return known || chain >= CONTAINERS_CHAIN_LIMIT;
 }
 
 static int containers_fill_pod(
@@ -211,6 +180,7 @@ static int containers_fill_pod(
 	int err = containers_copy(c, pod->name, &to->name);
 
 	to->id = entry->id;
+	to->is_claim = pod->is_claim;
 	if (!err)
 		err = containers_copy(c, pod->namespace, &to->namespace);
 	if (!err)
@@ -242,8 +212,7 @@ int containers_add_pod(struct containers *c, const struct containers_pod *pod)
 	return containers_count_limit(c, err ? err : containers_table_add(&c->pods, entry));
 }
 
-static bool containers_has(
-	struct containers *c, const char *id, const char *pod_id, const char *name)
+bool containers_has(struct containers *c, const char *id, const char *pod_id, const char *name)
 {
 	unsigned int chain;
 	struct entry *known = containers_table_find(&c->containers, id, &chain);
@@ -254,157 +223,50 @@ static bool containers_has(
 		known->conflict = true;
 		c->refused.conflicts++;
 	}
-	if (!known && chain >= CHAIN_LIMIT)
+	if (!known && chain >= CONTAINERS_CHAIN_LIMIT)
 		c->refused.invalid++;
-	return known || chain >= CHAIN_LIMIT;
+	return known || chain >= CONTAINERS_CHAIN_LIMIT;
 }
 
-int containers_add(struct containers *c, const char *id, const char *pod_id, const char *name,
-	const char *image)
+static bool containers_is_valid(const struct containers_container *container)
 {
-	size_t image_length = image ? strlen(image) : 0;
-	bool clean = image_length <= IMAGE_LIMIT && utf8_is_clean(image, image_length);
+	return containers_is_id(container->id) && container_is_name(container->name) &&
+	       (container->is_alone || containers_is_id(container->pod_id));
+}
+
+static int containers_fill(
+	struct containers *c, const struct containers_container *from, struct entry *entry)
+{
+	size_t image_length = from->image ? strlen(from->image) : 0;
+	bool clean = image_length <= IMAGE_LIMIT && utf8_is_clean(from->image, image_length);
+	int err = containers_copy(c, from->is_alone ? "" : from->pod_id, &entry->pod_id);
+
+	entry->is_alone = from->is_alone;
+	if (!err)
+		err = containers_copy(c, from->name, &entry->facts.name);
+	if (!err)
+		err = containers_copy(c, clean ? from->image : "", &entry->facts.image);
+	return err ? err
+		   : container_pairs_copy(&c->arena, from->labels, from->label_count,
+			     &entry->facts.labels, &c->refused.pairs);
+}
+
+int containers_add(struct containers *c, const struct containers_container *container)
+{
 	struct entry *entry;
 	int err;
 
-	if (!containers_is_id(id) || !containers_is_id(pod_id) || !container_is_name(name)) {
+	if (!containers_is_valid(container)) {
 		c->refused.invalid++;
 		return 0;
 	}
-	if (containers_has(c, id, pod_id, name))
+	if (containers_has(c, container->id, container->is_alone ? "" : container->pod_id,
+		    container->name))
 		return 0;
-	entry = containers_entry(c, id, &err);
+	entry = containers_entry(c, container->id, &err);
 	if (entry)
-		err = containers_copy(c, pod_id, &entry->pod_id);
-	if (!err)
-		err = containers_copy(c, name, &entry->facts.name);
-	if (!err)
-		err = containers_copy(c, clean ? image : "", &entry->facts.image);
+		err = containers_fill(c, container, entry);
 	return containers_count_limit(c, err ? err : containers_table_add(&c->containers, entry));
-}
-
-/* ---- finishing ------------------------------------------------------------------------------ */
-
-/* The sandbox is a container, too: its processes are the pod's. */
-static int containers_add_sandboxes(struct containers *c)
-{
-	int err = 0;
-
-	for (size_t i = 0; !err && i < c->pods.count; i++) {
-		struct entry *pod = c->pods.all[i], *entry;
-
-		if (pod->kept || containers_has(c, pod->id, pod->id, ""))
-			continue;
-		entry = containers_entry(c, pod->id, &err);
-		if (entry) {
-			entry->pod_id = entry->id;
-			entry->facts.name = entry->facts.image = "";
-			err = containers_table_add(&c->containers, entry);
-		}
-		err = containers_count_limit(c, err);
-	}
-	return err;
-}
-
-static void containers_connect(struct containers *c, uint64_t now_ns)
-{
-	for (size_t i = 0; i < c->containers.count; i++) {
-		struct entry *entry = c->containers.all[i];
-		unsigned int chain;
-		struct entry *pod = containers_table_find(&c->pods, entry->pod_id, &chain);
-
-		entry->told_ns = entry->told_ns ? entry->told_ns : now_ns;
-		entry->facts.id = entry->id;
-		entry->facts.runtime = c->runtime;
-		entry->facts.pod = pod && !pod->conflict ? &pod->pod : NULL;
-	}
-}
-
-/* An ID that was another pod's before is believed neither time. */
-static void containers_compare(
-	struct containers *c, struct entry *entry, const struct entry *before)
-{
-	const struct container_pod *now = entry->facts.pod, *then = before->facts.pod;
-
-	entry->conflict |= before->conflict;
-	if (entry->conflict || !now || !then)
-		return;
-	if (strcmp(now->uid, then->uid) || strcmp(now->name, then->name) ||
-		strcmp(now->namespace, then->namespace) ||
-		strcmp(entry->facts.name, before->facts.name)) {
-		entry->conflict = true;
-		c->refused.conflicts++;
-	}
-}
-
-static int containers_keep_pod(struct containers *c, const struct container_pod *pod)
-{
-	const struct containers_pod copy = {
-		.id = pod->id,
-		.name = pod->name,
-		.namespace = pod->namespace,
-		.uid = pod->uid,
-		.labels = pod->labels.items,
-		.label_count = pod->labels.count,
-		.annotations = pod->annotations.items,
-		.annotation_count = pod->annotations.count,
-	};
-	size_t count = c->pods.count;
-	int err = containers_add_pod(c, &copy);
-
-	if (!err && c->pods.count > count) {
-		c->pods.all[count]->kept = true;
-		c->kept_pods++;
-	}
-	return err;
-}
-
-static int containers_keep(struct containers *c, const struct entry *before)
-{
-	size_t count = c->containers.count;
-	struct entry *entry;
-	int err = containers_keep_pod(c, before->facts.pod);
-
-	if (!err)
-		entry = containers_entry(c, before->id, &err);
-	if (!err)
-		err = containers_copy(c, before->pod_id, &entry->pod_id);
-	if (!err)
-		err = containers_copy(c, before->facts.name, &entry->facts.name);
-	if (!err)
-		err = containers_copy(c, before->facts.image, &entry->facts.image);
-	if (!err)
-		err = containers_table_add(&c->containers, entry);
-	if (err)
-		return containers_count_limit(c, err);
-	c->containers.all[count]->told_ns = before->told_ns;
-	c->containers.all[count]->conflict = before->conflict;
-	c->containers.all[count]->kept = true;
-	c->kept_containers++;
-	return 0;
-}
-
-int containers_finish(
-	struct containers *c, const struct containers *old, uint64_t now_ns, uint64_t keep_since_ns)
-{
-	int err = containers_add_sandboxes(c);
-
-	if (err)
-		return err;
-	containers_connect(c, now_ns);
-	for (size_t i = 0; old && !err && i < old->containers.count; i++) {
-		const struct entry *before = old->containers.all[i];
-		unsigned int chain;
-		struct entry *entry = containers_table_find(&c->containers, before->id, &chain);
-
-		if (entry)
-			containers_compare(c, entry, before);
-		else if (before->told_ns >= keep_since_ns && before->facts.pod &&
-			 chain < CHAIN_LIMIT)
-			err = containers_keep(c, before);
-	}
-	containers_connect(c, now_ns);
-	return err;
 }
 
 /* ---- reading -------------------------------------------------------------------------------- */
@@ -433,9 +295,20 @@ const struct container_facts *containers_next(const struct containers *c, size_t
 	return NULL;
 }
 
+bool container_is_in_pod(const struct container_facts *facts)
+{
+	return *facts->pod->name != 0;
+}
+
 bool container_is_of_pod(const struct container_facts *facts, const char *uid)
 {
-	return !uid || !*uid || !*facts->pod->uid || !strcmp(facts->pod->uid, uid);
+	const struct container_pod *pod = facts->pod;
+
+	if (!uid || !*uid)
+		return !pod->is_claim;
+	if (!*pod->uid)
+		return *pod->name && !pod->is_claim;
+	return !strcmp(pod->uid, uid);
 }
 
 const char *containers_next_id(const struct containers *c, size_t *iterator)

@@ -36,6 +36,11 @@ struct container_pod {
 	const char *id; /* of its sandbox */
 	const char *name, *namespace, *uid; /* "" = not told */
 	struct container_pairs labels, annotations;
+	/*
+	 * Told by labels of its containers, which come from images, too: it counts only if the
+	 * control group says the same.
+	 */
+	bool is_claim;
 	/* The owner that made it, as the API server tells: ReplicaSet, Job, …; NULL = not told. */
 	const char *controller_kind, *controller_name;
 };
@@ -44,8 +49,9 @@ struct container_facts {
 	const char *id; /* 64 hex digits */
 	const char *name; /* in its pod; "" = it is the pod's sandbox */
 	const char *image; /* "" = not told */
-	const char *runtime; /* of the table: containerd, cri-o */
-	const struct container_pod *pod;
+	const char *runtime; /* of the table: containerd, cri-o, docker */
+	struct container_pairs labels; /* its own; only what is in no pod has any */
+	const struct container_pod *pod; /* all texts are "" if it is in none */
 };
 
 /* What was not taken over, counted by containers_*(). */
@@ -72,10 +78,17 @@ struct containers_pod {
 	const char *id, *name, *namespace, *uid;
 	const struct container_pair *labels, *annotations; /* in any order, may be NULL */
 	size_t label_count, annotation_count;
+	bool is_claim;
 };
 int containers_add_pod(struct containers *c, const struct containers_pod *pod);
-int containers_add(struct containers *c, const char *id, const char *pod_id, const char *name,
-	const char *image);
+struct containers_container {
+	const char *id, *name, *image;
+	const char *pod_id;
+	bool is_alone; /* in no pod; POD_ID is not looked at */
+	const struct container_pair *labels; /* in any order, may be NULL */
+	size_t label_count;
+};
+int containers_add(struct containers *c, const struct containers_container *container);
 /*
  * Connects containers with their pods, whichever came first. Then adds what OLD (NULL = none) knew
  * and the runtime no longer tells of, unless it was last told of before KEEP_SINCE_NS: its
@@ -88,9 +101,12 @@ int containers_finish(struct containers *c, const struct containers *old, uint64
 const struct container_facts *containers_find(const struct containers *c, const char *id);
 /* All that can be found, one after the other: start with *AT = 0; NULL at the end. */
 const struct container_facts *containers_next(const struct containers *c, size_t *at);
+/* Else it has a name, and labels of its own, only. */
+bool container_is_in_pod(const struct container_facts *facts);
 /*
  * Whether FACTS can be of the pod that the container's control group names by UID: "" or NULL, or a
- * runtime that tells none, says nothing.
+ * runtime that tells none, says nothing, which is not enough for a claim. What is in no pod is of
+ * none.
  */
 bool container_is_of_pod(const struct container_facts *facts, const char *uid);
 /* Any ID that was told of, found or not, starting with *ITERATOR = 0; NULL at the end. */

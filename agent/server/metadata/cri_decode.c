@@ -156,18 +156,21 @@ static int cri_decode_container(
 	struct arena *arena = allocator->allocator_data;
 	const Cri__ContainerMetadata *metadata;
 	const Cri__ImageSpec *image;
-	const char *id, *pod_id, *name, *named;
+	struct containers_container to_add;
 
 	if (!container)
 		return cri_decode_failure(allocator);
 	metadata = container->metadata ? container->metadata : &no_metadata;
 	image = container->image ? container->image : &no_image;
-	id = cri_decode_text(allocator, &container->id);
-	pod_id = cri_decode_text(allocator, &container->pod_sandbox_id);
-	name = cri_decode_text(allocator, &metadata->name);
-	named = cri_decode_text(allocator,
-		image->user_specified_image.len ? &image->user_specified_image : &image->image);
-	return arena->error ? arena->error : containers_add(to, id, pod_id, name, named);
+	to_add = (struct containers_container){
+		.id = cri_decode_text(allocator, &container->id),
+		.pod_id = cri_decode_text(allocator, &container->pod_sandbox_id),
+		.name = cri_decode_text(allocator, &metadata->name),
+		.image = cri_decode_text(allocator, image->user_specified_image.len
+							    ? &image->user_specified_image
+							    : &image->image),
+	};
+	return arena->error ? arena->error : containers_add(to, &to_add);
 }
 
 /* ---- answers -------------------------------------------------------------------------------- */

@@ -11,29 +11,49 @@
 #include "agent/server/metadata/metadata_internal.h"
 #include "base/cleanup.h"
 
-/* Where runtimes listen by default. Kubernetes, k3s and RKE2, k0s, MicroK8s, CRI-O, Docker's shim.
+/*
+ * Where runtimes listen by default. Kubernetes, k3s and RKE2, k0s, MicroK8s, CRI-O, Docker's shim;
+ * Docker and podman. Those that know most of a container come first.
  */
-static const char *const known_sockets[] = {
-	"/run/containerd/containerd.sock",
-	"/run/crio/crio.sock",
-	"/run/k3s/containerd/containerd.sock",
-	"/run/k0s/containerd.sock",
-	"/var/snap/microk8s/common/run/containerd.sock",
-	"/run/cri-dockerd.sock",
+static const struct known_socket {
+	const char *path;
+	const struct runtime_protocol *protocol;
+} known_sockets[] = {
+	{ "/run/containerd/containerd.sock", &cri_protocol },
+	{ "/run/crio/crio.sock", &cri_protocol },
+	{ "/run/k3s/containerd/containerd.sock", &cri_protocol },
+	{ "/run/k0s/containerd.sock", &cri_protocol },
+	{ "/var/snap/microk8s/common/run/containerd.sock", &cri_protocol },
+	{ "/run/cri-dockerd.sock", &cri_protocol },
+	{ "/run/docker.sock", &docker_protocol },
+	{ "/run/podman/podman.sock", &docker_protocol },
 };
 
 _Static_assert(ARRAY_SIZE(known_sockets) <= METADATA_RUNTIMES, "known_sockets");
 
 /* ---- making --------------------------------------------------------------------------------- */
 
+/* Of a path that the user names, by the file's name; cri-dockerd.sock is no `docker`. */
+static const struct runtime_protocol *metadata_protocol_of(const char *path)
+{
+	const char *name = strrchr(path, '/') + 1;
+
+	return strncmp(name, "docker", strlen("docker")) &&
+			       strncmp(name, "podman", strlen("podman"))
+		       ? &cri_protocol
+		       : &docker_protocol;
+}
+
 static void metadata_add_runtimes(struct metadata *m)
 {
 	if (m->path) {
-		runtime_init(&m->runtimes[m->count++], &cri_protocol, m->path, false, m->metrics);
+		runtime_init(&m->runtimes[m->count++], metadata_protocol_of(m->path), m->path,
+			false, m->metrics);
 		return;
 	}
 	for (size_t i = 0; i < ARRAY_SIZE(known_sockets); i++)
-		runtime_init(&m->runtimes[m->count++], &cri_protocol, known_sockets[i], true, m->metrics);
+		runtime_init(&m->runtimes[m->count++], known_sockets[i].protocol,
+			known_sockets[i].path, true, m->metrics);
 }
 
 /* Blocks all signals in the thread: the loop's thread handles them. */

@@ -48,7 +48,7 @@ const struct container_facts *metadata_view_find(
 			(strcmp(found->pod->uid, facts->pod->uid) ||
 				strcmp(found->name, facts->name)))
 			return NULL;
-		found = facts ? facts : found;
+		found = found ? found : facts;
 	}
 	return found && view->joined ? joined_find(view->joined, found) : found;
 }

@@ -13,6 +13,7 @@
 
 #include "agent/server/metadata/containers.h"
 #include "agent/server/metadata/cri_runtime.h"
+#include "agent/server/metadata/docker/docker_runtime.h"
 #include "base/metrics.h"
 
 enum {
@@ -58,7 +59,10 @@ struct runtime {
 	unsigned int failures; /* in a row */
 	bool has_told; /* it has answered before */
 	char trouble[RUNTIME_MESSAGE_BYTES]; /* of the last failure, "" = none */
-	struct cri_calls cri; /* of the protocol */
+	union { /* of the protocol */
+		struct cri_calls cri;
+		struct docker_calls docker;
+	};
 };
 
 /* Borrows PATH and METRICS. R must not move while calls are under way. */
