@@ -1,17 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 #pragma once
 /*
- * The programs that measure calls of kernel functions. They are as many as there are ways to attach
- * to a kernel function; user space loads those that the kernel has, and uses one.
+ * The programs that measure calls of kernel functions: those of kernel_attached.bpf.h and that of
+ * sessions.
  */
+#include "bpf/probes/kernel_attached.bpf.h"
 #include "bpf/probes/kernel_calls.bpf.h"
-
-/* The programs that are attached as copies, one for each probe. */
-#ifndef KERNEL_SECTION_ENTERED
-#define KERNEL_SECTION_ENTERED "fentry/bpf_fentry_test1"
-#define KERNEL_SECTION_RETURNED "fexit/bpf_fentry_test1"
-#define KERNEL_SECTION_EVENT "kprobe"
-#endif
 
 /* Returns whether, if this is an entry, the return is of interest. */
 #ifdef KERNEL_CALL_HOOKS
@@ -33,29 +27,6 @@ static __always_inline void kernel_hit_kprobe(bpf_user_pt_regs_t *regs, __u64 co
 
 	site.place = kernel_place_of(regs, cookie);
 	kernel_run(&site);
-}
-
-/* Each attached program is a copy of this one, with its own cookie. */
-SEC(KERNEL_SECTION_EVENT)
-int kernel_at_event(void *ctx)
-{
-	kernel_hit_kprobe(ctx, kernel_own_cookie());
-	return 0;
-}
-
-/* For many functions, at their entries (loaded once) and at their returns (loaded again). */
-SEC("kprobe")
-int kernel_at_entries(void *ctx)
-{
-	kernel_hit_kprobe(ctx, bpf_get_attach_cookie(ctx));
-	return 0;
-}
-
-SEC("kprobe")
-int kernel_at_returns(void *ctx)
-{
-	kernel_hit_kprobe(ctx, bpf_get_attach_cookie(ctx));
-	return 0;
 }
 
 /* ---- sessions ------------------------------------------------------------------------------- */
@@ -147,19 +118,4 @@ static __always_inline void kernel_hit_trampoline(void *ctx, __u64 cookie)
 	site.place = kernel_address_of(ctx);
 	kernel_run(&site);
 	kernel_guard_release(before);
-}
-
-/* Each attached program is a copy of one of these, for its function and with its own cookie. */
-SEC(KERNEL_SECTION_ENTERED)
-int kernel_entered(void *ctx)
-{
-	kernel_hit_trampoline(ctx, kernel_own_cookie());
-	return 0;
-}
-
-SEC(KERNEL_SECTION_RETURNED)
-int kernel_returned(void *ctx)
-{
-	kernel_hit_trampoline(ctx, kernel_own_cookie());
-	return 0;
 }

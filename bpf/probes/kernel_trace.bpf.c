@@ -28,6 +28,7 @@
 
 #include "bpf/abi/trace.h"
 #include "bpf/kernel_types.h"
+#include "bpf/probes/kernel_attached.bpf.h"
 #include "bpf/probes/kernel_hits.bpf.h"
 #include "bpf/probes/latency_cells.bpf.h"
 #include "bpf/probes/trace_levels.bpf.h"
@@ -541,29 +542,6 @@ static __always_inline void kernel_hit_kprobe(bpf_user_pt_regs_t *regs, __u64 co
 	kernel_count_run(&hit);
 }
 
-/* Each attached program is a copy of this one, with its own cookie. */
-SEC("kprobe")
-int kernel_at_event(void *ctx)
-{
-	kernel_hit_kprobe(ctx, kernel_own_cookie());
-	return 0;
-}
-
-/* For many functions, at their entries (loaded once) and at their returns (loaded again). */
-SEC("kprobe")
-int kernel_at_entries(void *ctx)
-{
-	kernel_hit_kprobe(ctx, bpf_get_attach_cookie(ctx));
-	return 0;
-}
-
-SEC("kprobe")
-int kernel_at_returns(void *ctx)
-{
-	kernel_hit_kprobe(ctx, bpf_get_attach_cookie(ctx));
-	return 0;
-}
-
 /*
  * At an entry: returns 1 if the return is of no interest. The session keeps the place: at a return
  * the registers may not have it.
@@ -644,19 +622,4 @@ static __always_inline void kernel_hit_trampoline(void *ctx, __u64 cookie)
 	}
 	kernel_hit_guarded(ctx, &call, cookie);
 	kernel_guard_release(before);
-}
-
-/* Each attached program is a copy of one of these, for its function and with its own cookie. */
-SEC("fentry/bpf_fentry_test1")
-int kernel_entered(void *ctx)
-{
-	kernel_hit_trampoline(ctx, kernel_own_cookie());
-	return 0;
-}
-
-SEC("fexit/bpf_fentry_test1")
-int kernel_returned(void *ctx)
-{
-	kernel_hit_trampoline(ctx, kernel_own_cookie());
-	return 0;
 }
