@@ -9,13 +9,17 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cmocka.h>
 
 #include "base/cleanup.h"
 #include "symbolizer/builds/builds.h"
+#include "symbolizer/debuginfod/debuginfod.h"
 
 enum { FUNCTION = 0x1000, MAX_WATCHED = 16, DONE_ROOM = 64, PATIENCE_MS = 60000, LIMIT = 1 << 30 };
 
@@ -79,6 +83,59 @@ static inline void run_loop_once(struct fixture *f)
 		if (ready[i].revents)
 			builds_ready(f->builds, ready[i].fd);
 	}
+}
+
+/* Of a queue that calls DONE with the fixture, with room for two modules. */
+static inline struct builds_options fixture_options(
+	struct fixture *f, void (*done)(void *context, uint64_t tag, struct index *index))
+{
+	return (struct builds_options){
+		.cache = f->cache,
+		.metrics = &f->metrics,
+		.limits = { .memory_bytes = 256 << 20, .cpu_seconds = 10, .output_bytes = 1 << 20 },
+		.max_children = 2,
+		.max_waiting = 2,
+		.watch = on_watch,
+		.done = done,
+		.context = f,
+	};
+}
+
+/* Without a queue. Returns NULL if there can be no directory or cache. */
+static inline struct fixture *fixture_create(void)
+{
+	struct fixture *f = calloc(1, sizeof(*f));
+
+	snprintf(f->directory, sizeof(f->directory), "/tmp/fathom-builds-XXXXXX");
+	if (!mkdtemp(f->directory) || cache_create(f->directory, LIMIT, &f->cache))
+		return NULL;
+	return f;
+}
+
+/* Destroying the queue kills its builders, but does not wait until they have ended. */
+static inline void wait_for_children(void)
+{
+	while (waitpid(-1, NULL, 0) > 0)
+		;
+}
+
+/* Returns -1 if the queue has left a descriptor watched. */
+static inline int fixture_destroy(struct fixture *f)
+{
+	bool clean;
+
+	builds_destroy(f->builds);
+	/* The next test is to have no child but its own. */
+	wait_for_children();
+	clean = f->watched_count == 0;
+	debuginfod_destroy(f->debuginfod);
+	for (size_t i = 0; i < f->done_count; i++)
+		index_destroy(f->done[i].index);
+	cache_destroy(f->cache);
+	empty_directory(f->directory);
+	clean = rmdir(f->directory) == 0 && clean;
+	free(f);
+	return clean ? 0 : -1;
 }
 
 static inline uint64_t metric(const struct fixture *f, enum metric id)

@@ -198,10 +198,9 @@ static size_t number_of(const struct fixture *f, uint64_t tag, const char *funct
 
 static int setup(void **state)
 {
-	struct fixture *f = calloc(1, sizeof(*f));
+	struct fixture *f = fixture_create();
 
-	snprintf(f->directory, sizeof(f->directory), "/tmp/fathom-builds-XXXXXX");
-	if (!mkdtemp(f->directory) || cache_create(f->directory, LIMIT, &f->cache))
+	if (!f)
 		return -1;
 	*state = f;
 	return 0;
@@ -211,16 +210,7 @@ static int setup(void **state)
 static void start(struct fixture *f, char what)
 {
 	char url[] = "http://?.test";
-	struct builds_options options = {
-		.cache = f->cache,
-		.metrics = &f->metrics,
-		.limits = { .memory_bytes = 256 << 20, .cpu_seconds = 10, .output_bytes = 1 << 20 },
-		.max_children = 2,
-		.max_waiting = 64,
-		.watch = on_watch,
-		.done = on_done,
-		.context = f,
-	};
+	struct builds_options options = fixture_options(f, on_done);
 
 	builds_destroy(f->builds);
 	debuginfod_destroy(take(f->debuginfod));
@@ -234,6 +224,7 @@ static void start(struct fixture *f, char what)
 					 },
 					 &f->debuginfod),
 		0);
+	options.max_waiting = 64;
 	options.debuginfod = f->debuginfod;
 	assert_int_equal(builds_create(&options, &f->builds), 0);
 }
@@ -254,17 +245,9 @@ static int teardown(void **state)
 	struct fixture *f = *state;
 	bool clean;
 
-	builds_destroy(f->builds);
-	clean = f->watched_count == 0;
-	debuginfod_destroy(f->debuginfod);
-	for (size_t i = 0; i < f->done_count; i++)
-		index_destroy(f->done[i].index);
-	clean = files_in(f->directory, ".tmp") == 0 && clean;
-	cache_destroy(f->cache);
-	empty_directory(f->directory);
-	clean = rmdir(f->directory) == 0 && clean;
-	free(f);
-	return clean ? 0 : -1;
+	builds_destroy(take(f->builds));
+	clean = files_in(f->directory, ".tmp") == 0;
+	return fixture_destroy(f) || !clean ? -1 : 0;
 }
 
 static int module_file(uint8_t number)

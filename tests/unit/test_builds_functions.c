@@ -135,29 +135,20 @@ static void start(struct fixture *f, bool with_server)
 	const struct debuginfod_options server = {
 		.urls = "http://d.test", .cache = f->cache, .metrics = &f->metrics
 	};
-	struct builds_options options = {
-		.cache = f->cache,
-		.metrics = &f->metrics,
-		.limits = { .memory_bytes = 256 << 20, .cpu_seconds = 10, .output_bytes = 1 << 20 },
-		.max_children = 2,
-		.max_waiting = 8,
-		.watch = on_watch,
-		.done = on_done,
-		.context = f,
-	};
+	struct builds_options options = fixture_options(f, on_done);
 
 	if (with_server)
 		assert_int_equal(debuginfod_create(&server, &f->debuginfod), 0);
+	options.max_waiting = 8;
 	options.debuginfod = f->debuginfod;
 	assert_int_equal(builds_create(&options, &f->builds), 0);
 }
 
 static int setup_with(void **state, bool with_server)
 {
-	struct fixture *f = calloc(1, sizeof(*f));
+	struct fixture *f = fixture_create();
 
-	snprintf(f->directory, sizeof(f->directory), "/tmp/fathom-builds-XXXXXX");
-	if (!mkdtemp(f->directory) || cache_create(f->directory, LIMIT, &f->cache))
+	if (!f)
 		return -1;
 	start(f, with_server);
 	*state = f;
@@ -176,19 +167,7 @@ static int setup_server(void **state)
 
 static int teardown(void **state)
 {
-	struct fixture *f = *state;
-	bool clean;
-
-	builds_destroy(f->builds);
-	clean = f->watched_count == 0;
-	debuginfod_destroy(f->debuginfod);
-	for (size_t i = 0; i < f->done_count; i++)
-		index_destroy(f->done[i].index);
-	cache_destroy(f->cache);
-	empty_directory(f->directory);
-	clean = rmdir(f->directory) == 0 && clean;
-	free(f);
-	return clean ? 0 : -1;
+	return fixture_destroy(*state);
 }
 
 static void run_until_done(struct fixture *f, size_t count)

@@ -83,42 +83,22 @@ static void on_done(void *context, uint64_t tag, struct index *index)
 
 static int setup(void **state)
 {
-	struct fixture *f = calloc(1, sizeof(*f));
-	struct builds_options options = {
-		.metrics = &f->metrics,
-		.limits = { .memory_bytes = 256 << 20, .cpu_seconds = 10, .output_bytes = 1 << 20 },
-		.max_children = 2,
-		.max_waiting = 2,
-		.watch = on_watch,
-		.done = on_done,
-		.context = f,
-	};
+	struct fixture *f = fixture_create();
+	struct builds_options options;
 
 	memset(&file, 0, sizeof(file));
 	foreign_current = &helper;
-	snprintf(f->directory, sizeof(f->directory), "/tmp/fathom-builds-XXXXXX");
-	if (!mkdtemp(f->directory) || cache_create(f->directory, LIMIT, &f->cache))
+	if (!f)
 		return -1;
-	options.cache = f->cache;
+	options = fixture_options(f, on_done);
 	*state = f;
 	return builds_create(&options, &f->builds);
 }
 
 static int teardown(void **state)
 {
-	struct fixture *f = *state;
-	bool clean;
-
 	foreign_current = NULL;
-	builds_destroy(f->builds);
-	clean = f->watched_count == 0;
-	for (size_t i = 0; i < f->done_count; i++)
-		index_destroy(f->done[i].index);
-	cache_destroy(f->cache);
-	empty_directory(f->directory);
-	clean = rmdir(f->directory) == 0 && clean;
-	free(f);
-	return clean ? 0 : -1;
+	return fixture_destroy(*state);
 }
 
 static int request_fd(struct fixture *f, uint8_t number, int fd)

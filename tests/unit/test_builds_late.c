@@ -112,41 +112,25 @@ static void on_done(void *context, uint64_t tag, struct index *index)
 
 static int setup(void **state)
 {
-	struct fixture *f = calloc(1, sizeof(*f));
-	struct builds_options options = {
-		.metrics = &f->metrics,
-		.limits = { .memory_bytes = 256 << 20, .cpu_seconds = 10, .output_bytes = 1 << 20 },
-		.max_children = 2,
-		.max_waiting = 2,
-		.watch = on_watch,
-		.done = on_done,
-		.context = f,
-	};
+	struct fixture *f = fixture_create();
+	struct builds_options options;
 
 	debug_file.error = 0;
 	debug_file.fd = -1;
 	foreign_current = &helper;
-	snprintf(f->directory, sizeof(f->directory), "/tmp/fathom-builds-XXXXXX");
-	if (!mkdtemp(f->directory) || cache_create(f->directory, LIMIT, &f->cache))
+	if (!f)
 		return -1;
-	options.cache = f->cache;
+	options = fixture_options(f, on_done);
 	*state = f;
 	return builds_create(&options, &f->builds);
 }
 
 static int teardown(void **state)
 {
-	struct fixture *f = *state;
-
 	foreign_current = NULL;
-	builds_destroy(f->builds);
-	for (size_t i = 0; i < f->done_count; i++)
-		index_destroy(f->done[i].index);
-	cache_destroy(f->cache);
-	empty_directory(f->directory);
 	if (debug_file.fd >= 0)
 		close(debug_file.fd);
-	return rmdir(f->directory) ? -1 : (free(f), 0);
+	return fixture_destroy(*state);
 }
 
 static int module_file(void)
