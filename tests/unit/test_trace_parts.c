@@ -211,18 +211,11 @@ static void another_tree_of_the_task_shows_that_the_end_was_lost(void **state)
 /* ---- other forms ------------------------------------------------------------------------------
  */
 
-static void put_json(void *context, const struct trace_tree *tree)
-{
-	struct fixture *f = context;
-
-	assert_int_equal(trace_json_tree(tree, &names, &f->text), 0);
-}
-
 static void parts_have_numbers_in_json(void **state)
 {
 	struct fixture *f = *state;
 
-	f->trees.options.done = put_json;
+	f->json = true;
 	f->trees.options.part_ns = SECOND_NS;
 	enter(f, 0, 0);
 	trace_trees_tick(&f->trees, SECOND_NS);

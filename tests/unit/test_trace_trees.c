@@ -346,19 +346,11 @@ static void the_slowest_are_the_slowest_of_many(void **state)
 
 /* ---- JSON ------------------------------------------------------------------------------------ */
 
-static void on_done_json(void *context, const struct trace_tree *tree)
-{
-	struct fixture *f = context;
-
-	assert_int_equal(trace_summary_add(&f->summary, tree), 0);
-	assert_int_equal(trace_json_tree(tree, &names, &f->text), 0);
-}
-
 static void a_tree_is_a_line_of_json(void **state)
 {
 	struct fixture *f = *state;
 
-	f->trees.options.done = on_done_json;
+	f->json = true;
 	enter(f, 0, 0);
 	enter(f, 1, 4);
 	f->next.sequence++;
@@ -375,7 +367,7 @@ static void a_complete_tree_says_so(void **state)
 {
 	struct fixture *f = *state;
 
-	f->trees.options.done = on_done_json;
+	f->json = true;
 	f->next.flags = ABI_TRACE_FIBER;
 	f->next.fiber_id = GOID;
 	enter(f, 0, 0);

@@ -23,6 +23,8 @@ struct fixture {
 	struct trace_trees trees;
 	struct trace_summary summary;
 	struct buffer text;
+	struct trace_names names; /* `names`, unless the test sets others */
+	bool json; /* trees as JSON */
 	struct abi_trace_event next; /* task, tree, time and sequence of the next event */
 	char payload[64]; /* of the last tree's call `seen_call` */
 	size_t seen_call;
@@ -83,7 +85,9 @@ static void on_done(void *context, const struct trace_tree *tree)
 	snprintf(f->payload, sizeof(f->payload), "%.*s", (int)size,
 		payload ? (const char *)payload : "");
 	assert_int_equal(trace_summary_add(&f->summary, tree), 0);
-	assert_int_equal(trace_text_tree(tree, &names, false, &f->text), 0);
+	assert_int_equal(f->json ? trace_json_tree(tree, &f->names, &f->text)
+				 : trace_text_tree(tree, &f->names, false, &f->text),
+		0);
 }
 
 static int setup(void **state)
@@ -98,6 +102,7 @@ static int setup(void **state)
 					    .context = f,
 				    });
 	buffer_init(&f->text, TEXT_BYTES);
+	f->names = names;
 	f->next = (struct abi_trace_event){
 		.tree = 1, .tgid = PID, .tid = TID, .task = { .tgid = PID, .tid = TID }
 	};
