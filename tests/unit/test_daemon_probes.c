@@ -499,16 +499,22 @@ static pid_t ended_process(void)
 	return pid;
 }
 
+#define SHOP "probes:\n- {name: shop, processes: [comm=shop], functions: [f]}\n"
+
+/* With SETTINGS, which have SHOP. Returns its function. */
+static uint32_t add_ended_and_alive(struct bench *b, const char *settings)
+{
+	change_settings(b, settings);
+	add_process(b, 1, (uint32_t)ended_process(), "ended");
+	add_process(b, 2, (uint32_t)getpid(), "alive");
+	return add_function(b, add_probe(b, "shop", ABI_LATENCY_BY_FUNCTION), "f");
+}
+
 static void only_ended_processes_lose_their_histograms(void **state)
 {
 	struct bench *b = *state;
-	uint32_t f;
+	uint32_t f = add_ended_and_alive(b, "probe-series-max-idle: 60s\n" SHOP);
 
-	change_settings(b, "probe-series-max-idle: 60s\n"
-			   "probes:\n- {name: shop, processes: [comm=shop], functions: [f]}\n");
-	f = add_function(b, add_probe(b, "shop", ABI_LATENCY_BY_FUNCTION), "f");
-	add_process(b, 1, (uint32_t)ended_process(), "ended");
-	add_process(b, 2, (uint32_t)getpid(), "alive");
 	add_calls(b, f, 1, 0, 1, 1000);
 	add_calls(b, f, 2, 0, 1, 1000);
 	seal(b);
@@ -526,13 +532,8 @@ static void only_ended_processes_lose_their_histograms(void **state)
 static void a_full_set_drops_the_ended_ones_sooner(void **state)
 {
 	struct bench *b = *state;
-	uint32_t f;
+	uint32_t f = add_ended_and_alive(b, "probe-series-max: 1\n" SHOP);
 
-	change_settings(b, "probe-series-max: 1\n"
-			   "probes:\n- {name: shop, processes: [comm=shop], functions: [f]}\n");
-	f = add_function(b, add_probe(b, "shop", ABI_LATENCY_BY_FUNCTION), "f");
-	add_process(b, 1, (uint32_t)ended_process(), "ended");
-	add_process(b, 2, (uint32_t)getpid(), "alive");
 	add_calls(b, f, 1, 0, 1, 1000);
 	for (int i = 0; i < 40; i++) {
 		seal(b);
