@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "agent/sampler/collect/kprobe_multi.h"
 
+#include <bpf/bpf.h>
 #include <errno.h>
 #include <linux/bpf.h>
 #include <sys/syscall.h>
@@ -29,13 +30,6 @@ struct kprobe_multi_info {
 	uint64_t missed;
 };
 
-/* The part of union bpf_attr that BPF_OBJ_GET_INFO_BY_FD reads. */
-struct kprobe_multi_question {
-	uint32_t fd;
-	uint32_t bytes;
-	uint64_t info;
-};
-
 int kprobe_multi_attach(int program, const struct kprobe_multi *kprobes)
 {
 	struct kprobe_multi_link attr = {
@@ -55,9 +49,7 @@ int kprobe_multi_attach(int program, const struct kprobe_multi *kprobes)
 uint64_t kprobe_multi_missed(int link)
 {
 	struct kprobe_multi_info info = { 0 };
-	struct kprobe_multi_question attr = {
-		.fd = (uint32_t)link, .bytes = sizeof(info), .info = (uintptr_t)&info
-	};
+	uint32_t bytes = sizeof(info);
 
-	return syscall(SYS_bpf, BPF_OBJ_GET_INFO_BY_FD, &attr, sizeof(attr)) ? 0 : info.missed;
+	return bpf_obj_get_info_by_fd(link, &info, &bytes) ? 0 : info.missed;
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "agent/sampler/collect/uprobe_multi.h"
 
+#include <bpf/bpf.h>
 #include <errno.h>
 #include <linux/bpf.h>
 #include <sys/syscall.h>
@@ -29,13 +30,6 @@ struct uprobe_multi_info {
 	uint32_t path_size, count, flags, pid;
 };
 
-/* The part of union bpf_attr that BPF_OBJ_GET_INFO_BY_FD reads. */
-struct uprobe_multi_question {
-	uint32_t fd;
-	uint32_t bytes;
-	uint64_t info;
-};
-
 int uprobe_multi_attach(int program, const struct uprobe_multi *uprobes)
 {
 	struct uprobe_multi_link attr = {
@@ -55,10 +49,7 @@ int uprobe_multi_attach(int program, const struct uprobe_multi *uprobes)
 bool uprobe_multi_lost_process(int link)
 {
 	struct uprobe_multi_info info = { 0 };
-	struct uprobe_multi_question attr = {
-		.fd = (uint32_t)link, .bytes = sizeof(info), .info = (uintptr_t)&info
-	};
+	uint32_t bytes = sizeof(info);
 
-	return !syscall(SYS_bpf, BPF_OBJ_GET_INFO_BY_FD, &attr, sizeof(attr)) &&
-	       attr.bytes >= sizeof(info) && !info.pid;
+	return !bpf_obj_get_info_by_fd(link, &info, &bytes) && bytes >= sizeof(info) && !info.pid;
 }
