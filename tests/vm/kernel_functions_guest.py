@@ -15,10 +15,10 @@ import time
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
 from pprof_read import Profile  # noqa: E402
+from ftrace_guest import TRACING, check, failures, tracing  # noqa: E402
 
 FATHOM = os.environ["FATHOM"]
 PROGRAM, WAYS = sys.argv[1], sys.argv[2:]
-TRACING = "/sys/kernel/tracing"
 PREFIX = "__arm64_" if os.uname().machine == "aarch64" else "__x64_"
 FUNCTIONS = "sys_getppid", "sys_nanosleep"
 NAMES = {"fentry": "fentry/fexit", "kprobe-session": "kprobe.multi session", "kprobe-multi": "kprobe.multi",
@@ -28,19 +28,6 @@ PATIENCE_S = 300
 INDEX_MS = 5000  # in which the program is indexed, which its first call asks for
 # What the tracer prints of the program's name.
 COMM = os.path.basename(PROGRAM)[:7]
-failures = []
-
-
-def check(condition, text):
-    print("%s: %s" % ("ok  " if condition else "FAIL", text))
-    sys.stdout.flush()
-    if not condition:
-        failures.append(text)
-
-
-def tracing(name, text=None):
-    with open(os.path.join(TRACING, name), "w" if text is not None else "r") as f:
-        return f.write(text) if text is not None else f.read()
 
 
 def available():

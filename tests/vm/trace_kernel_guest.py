@@ -13,9 +13,11 @@ import subprocess
 import sys
 import time
 
+sys.dont_write_bytecode = True
+from ftrace_guest import TRACING, check, failures, tracing  # noqa: E402
+
 FATHOM, FULL = os.environ["FATHOM"], bool(os.environ.get("FULL"))
 PROGRAM, WAYS = sys.argv[1], sys.argv[2:]
-TRACING = "/sys/kernel/tracing"
 ALL_WAYS = "fentry", "kprobe-session", "kprobe-multi", "kprobes"
 MARKER = "__x64_sys_umask"
 # Of each round of the program, so many; those of the last column only where the kernel has that name.
@@ -30,19 +32,6 @@ ROUNDS = 20
 # 5.10 follows one call of a function to its return on one CPU: others' calls of it, fathom's too, are in the way.
 ONE_RETURN = WAYS == ["kprobes"]
 PATIENCE_S = 300
-failures = []
-
-
-def check(condition, text):
-    print("%s: %s" % ("ok  " if condition else "FAIL", text))
-    sys.stdout.flush()
-    if not condition:
-        failures.append(text)
-
-
-def tracing(name, text=None):
-    with open(os.path.join(TRACING, name), "w" if text is not None else "r") as f:
-        return f.write(text) if text is not None else f.read()
 
 
 class Graph:
