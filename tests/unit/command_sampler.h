@@ -146,6 +146,13 @@ int sampler_trace_fetch(struct sampler *sampler, uint32_t number, const struct a
 	return 0;
 }
 
+/* There is no index cache. */
+struct cache *sampler_trace_cache(struct sampler *sampler)
+{
+	(void)sampler;
+	return NULL;
+}
+
 void sampler_trace_counts(const struct sampler *sampler, struct trace_counts *ret_counts)
 {
 	*ret_counts = sampler->trace_counts;
