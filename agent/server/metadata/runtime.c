@@ -75,6 +75,7 @@ void runtime_fail(struct runtime *r, enum metric metric, const char *why, uint64
 	r->failures++;
 	snprintf(r->trouble, sizeof(r->trouble), "%.*s", RUNTIME_MESSAGE_BYTES - 1, why);
 	r->protocol->stop(r);
+	r->event_count = 0;
 	containers_unref(take(r->next));
 	r->name[0] = 0;
 	r->no_events = false;

@@ -35,7 +35,7 @@ struct runtime_protocol {
 	void (*begin)(struct runtime *r, uint64_t now_ns);
 	/* CALL, which may be another's, has ended. */
 	void (*on_end)(struct runtime *r, const void *call, CURLcode code, uint64_t now_ns);
-	void (*stop)(struct runtime *r); /* ends all calls */
+	void (*stop)(struct runtime *r); /* ends all calls; event_count() is 0 then */
 	bool (*has_events)(const struct runtime *r); /* there is a stream of them */
 	uint64_t (*event_count)(const struct runtime *r); /* of this stream */
 };

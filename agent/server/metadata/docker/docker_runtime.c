@@ -135,6 +135,7 @@ static void docker_runtime_stop(struct runtime *r)
 {
 	json_call_stop(&r->docker.call);
 	json_call_stop(&r->docker.events);
+	r->docker.event_count = 0;
 }
 
 /* A server that takes the request and says nothing has none. */
