@@ -140,7 +140,7 @@ static int trace_arguments_keep(struct trace_arguments *a, struct sampler *sampl
 	if (err)
 		return err;
 	a->items[a->count++] = *found;
-	*found = (struct function_arguments){ NULL, NULL };
+	*found = (struct function_arguments){ 0 };
 	return 0;
 }
 
@@ -155,15 +155,29 @@ static void trace_arguments_say(const char *path, int err)
 	fprintf(stderr, "fathom trace: no arguments of functions of %s: %s\n", path, reason);
 }
 
+/* Some functions have no arguments because their debug information is elsewhere. */
+static void trace_arguments_say_split(const struct trace_read *read)
+{
+	size_t count = 0;
+
+	for (size_t i = 0; i < read->entry_count; i++)
+		count += read->items[i].split;
+	if (count)
+		fprintf(stderr,
+			"fathom trace: no arguments of %zu function%s of %s: debug information in "
+			".dwo files is not read for arguments\n",
+			count, count == 1 ? "" : "s", read->path);
+}
+
 static void trace_arguments_choose(struct trace_arguments *a, struct sampler *sampler,
 	const struct probed_function *function, struct function_arguments *by_dwarf)
 {
 	const struct fetch_rule *rule = trace_arguments_rule(a, function);
-	struct function_arguments found = { NULL, NULL };
+	struct function_arguments found = { 0 };
 
 	if (by_dwarf) {
 		found = *by_dwarf;
-		*by_dwarf = (struct function_arguments){ NULL, NULL };
+		*by_dwarf = (struct function_arguments){ 0 };
 	}
 	if (rule) {
 		free(found.entry);
@@ -190,6 +204,7 @@ static void trace_arguments_on_read(void *context, const struct trace_read *read
 
 	if (read->error)
 		trace_arguments_say(read->path, read->error);
+	trace_arguments_say_split(read);
 	for (size_t i = 0; i < read->count; i++) {
 		const struct traced_function *f = &read->functions[i];
 		const struct probed_function *function =

@@ -18,6 +18,7 @@ void function_arguments_deinit(struct function_arguments *arguments)
 {
 	free(take(arguments->entry));
 	free(take(arguments->results));
+	arguments->split = false;
 }
 
 static int arguments_take_plan(struct cursor *c, uint32_t size, struct argument_plan **ret_plan)
@@ -53,7 +54,13 @@ static int arguments_take_all(struct cursor *c, size_t count, struct function_ar
 		if (!bytes)
 			return -EBADMSG;
 		memcpy(&answer, bytes, sizeof(answer));
-		if (answer.magic != ARGUMENTS_ANSWER_MAGIC || answer.function >= count)
+		if (answer.function >= count)
+			return -EBADMSG;
+		if (answer.magic == ARGUMENTS_SPLIT_MAGIC) {
+			items[answer.function].split = true;
+			continue;
+		}
+		if (answer.magic != ARGUMENTS_ANSWER_MAGIC)
 			return -EBADMSG;
 		err = arguments_take_plan(c, answer.entry_bytes, &items[answer.function].entry);
 		if (!err)
@@ -72,7 +79,7 @@ int arguments_answer_take(
 	int err;
 
 	for (size_t i = 0; i < count; i++)
-		ret_items[i] = (struct function_arguments){ NULL, NULL };
+		ret_items[i] = (struct function_arguments){ 0 };
 	err = arguments_take_all(&c, count, ret_items);
 	for (size_t i = 0; err && i < count; i++)
 		function_arguments_deinit(&ret_items[i]);

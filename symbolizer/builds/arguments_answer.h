@@ -4,6 +4,7 @@
  * Plans as a sandboxed child has written them (symbolizer/sandbox/arguments_wire.h), now or when
  * they were kept. Nothing in them is trusted.
  */
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "symbolizer/arguments/argument_plan.h"
@@ -13,6 +14,7 @@ enum { ARGUMENTS_ANSWERS_MAX_BYTES = 64 << 20 };
 
 struct function_arguments {
 	struct argument_plan *entry, *results; /* owned; NULL = nothing is known */
+	bool split; /* because what is known is in a .dwo file, which is not read */
 };
 
 void function_arguments_deinit(struct function_arguments *arguments);

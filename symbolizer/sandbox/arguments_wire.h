@@ -9,12 +9,14 @@
 enum {
 	ARGUMENTS_QUESTION_MAGIC = 0x41725131,
 	ARGUMENTS_ANSWER_MAGIC = 0x41724131,
+	/* There are no plans because the debug information is in a .dwo file, which is not read. */
+	ARGUMENTS_SPLIT_MAGIC = 0x41725331,
 	ARGUMENTS_FUNCTIONS_MAX = 16384,
 	/*
 	 * Of answers: to be raised when the same file would get other plans, or when the layout of
 	 * plans or fetches changes. Kept answers of another version are not used.
 	 */
-	ARGUMENTS_VERSION = 1,
+	ARGUMENTS_VERSION = 2,
 };
 
 /* Then COUNT entries of functions, ELF addresses (u64), ascending and each once. */

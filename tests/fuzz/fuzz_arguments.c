@@ -75,7 +75,10 @@ static void take_answers(const uint8_t *at, size_t left, const uint8_t *data, si
 
 		check(left >= taken);
 		memcpy(&answer, at, sizeof(answer));
-		check(answer.magic == ARGUMENTS_ANSWER_MAGIC && answer.function < FUNCTIONS);
+		check(answer.function < FUNCTIONS);
+		check(answer.magic == ARGUMENTS_ANSWER_MAGIC ||
+			(answer.magic == ARGUMENTS_SPLIT_MAGIC && !answer.entry_bytes &&
+				!answer.return_bytes));
 		taken += take_plan(at + taken, answer.entry_bytes, data, data_size);
 		taken += take_plan(at + taken, answer.return_bytes, data, data_size);
 		check(left >= taken);

@@ -65,12 +65,16 @@ static void put_plan(struct buffer *out, const struct argument_plan *plan)
 	buffer_append(out, "\0\0\0\0\0\0\0", -size % 8);
 }
 
-/* The first function has arguments and results, the second nothing, the third has arguments. */
+/*
+ * The first function has arguments and results, the second is in a .dwo file, the third has
+ * arguments.
+ */
 static void put_answers(struct buffer *out)
 {
 	static const char *const names[] = { "first", "second", "third" };
 	autofree struct argument_plan *entry = make_plan(names, 2), *results = make_plan(names, 1);
 	autofree struct argument_plan *third = make_plan(names + 2, 1);
+	const struct arguments_answer split = { ARGUMENTS_SPLIT_MAGIC, 1, 0, 0 };
 	const struct arguments_answer answers[] = {
 		{ ARGUMENTS_ANSWER_MAGIC, 0, (uint32_t)argument_plan_size(entry),
 			(uint32_t)argument_plan_size(results) },
@@ -80,6 +84,7 @@ static void put_answers(struct buffer *out)
 	buffer_append(out, &answers[0], sizeof(answers[0]));
 	put_plan(out, entry);
 	put_plan(out, results);
+	buffer_append(out, &split, sizeof(split));
 	buffer_append(out, &answers[1], sizeof(answers[1]));
 	put_plan(out, third);
 }
@@ -92,6 +97,7 @@ static void check_items(const struct function_arguments *items)
 		"second");
 	assert_int_equal(argument_plan_fetches(items[0].entry)[1].origin, 1);
 	assert_int_equal(items[0].results->count, 1);
+	assert_true(items[1].split && !items[0].split && !items[2].split);
 	assert_null(items[1].entry);
 	assert_null(items[1].results);
 	assert_string_equal(
@@ -111,6 +117,7 @@ static void check_empty(const struct function_arguments *items)
 	for (size_t i = 0; i < FUNCTIONS; i++) {
 		assert_null(items[i].entry);
 		assert_null(items[i].results);
+		assert_false(items[i].split);
 	}
 }
 

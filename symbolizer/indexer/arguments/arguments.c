@@ -183,6 +183,26 @@ static bool arguments_is_split(Dwarf_Die *unit)
 	return dwarf_hasattr(unit, DW_AT_dwo_name) || dwarf_hasattr(unit, DW_AT_GNU_dwo_name);
 }
 
+/* Says of the functions in a split UNIT why nothing is known. */
+static void arguments_refuse_split(struct reading *r, Dwarf_Die *unit)
+{
+	Dwarf_Addr base, begin, end;
+	ptrdiff_t at = 0;
+
+	while (!r->err && (at = dwarf_ranges(unit, at, &base, &begin, &end)) > 0)
+		for (size_t i = arguments_first_from(r, begin);
+			i < r->count && r->entries[i] < end && !r->err; i++) {
+			const struct arguments_answer answer = {
+				.magic = ARGUMENTS_SPLIT_MAGIC,
+				.function = (uint32_t)i,
+			};
+
+			if (!r->answered[i])
+				arguments_write(r, &answer, sizeof(answer));
+			r->answered[i] = true;
+		}
+}
+
 static void arguments_visit_units(struct reading *r, struct sandbox_result *ret_result)
 {
 	Dwarf_Off off = 0, next;
@@ -197,7 +217,11 @@ static void arguments_visit_units(struct reading *r, struct sandbox_result *ret_
 			ret_result->broken_units++;
 			continue;
 		}
-		if (arguments_is_split(&unit) || !arguments_is_wanted(r, &unit))
+		if (arguments_is_split(&unit)) {
+			arguments_refuse_split(r, &unit);
+			continue;
+		}
+		if (!arguments_is_wanted(r, &unit))
 			continue;
 		function_file_set_unit(&r->file, &unit);
 		arguments_visit_scope(r, &unit, 0);
