@@ -52,7 +52,31 @@ pub fn texts(o: &Owner, s: &str, list: &[u32], c: char, colour: Colour) -> usize
     black_box(s.len())
 }
 
+pub enum Shape {
+    Empty,
+    Circle(u32),
+    Square { side: i64, name: u8 },
+}
+
+// Enums with data are not known; what is beside them is.
+#[inline(never)]
+#[no_mangle]
+pub fn enums(s: &Shape, n: u32, o: Option<u32>) -> u32 {
+    let sum = match s {
+        Shape::Empty => n,
+        Shape::Circle(r) => n + r,
+        Shape::Square { side, name } => n + *side as u32 + *name as u32,
+    } + o.unwrap_or(0);
+    println!("call enums(s={:p}, n={}, o=?)", s, n);
+    println!("left enums: {}", sum);
+    black_box(sum)
+}
+
 fn calls() {
+    for shape in [Shape::Empty, Shape::Circle(7), Shape::Square { side: 5, name: 9 }] {
+        enums(black_box(&shape), black_box(3), black_box(Some(4)));
+        enums(black_box(&shape), black_box(4), black_box(None));
+    }
     let owner = Owner { name: String::from("owner"), tags: vec![1, 2], data: [1, 2, 3] };
     texts(black_box(&owner), black_box("a text"), black_box(&[1, 2, 3]), black_box('r'), black_box(Colour::Green));
     texts(black_box(&owner), black_box(""), black_box(&[]), black_box('s'), black_box(Colour::Red));
