@@ -19,7 +19,10 @@
 	print "\t\".incbin \\\"" object "\\\"\\n\""
 	print "\t\"" name "_object_end:\\n\""
 	print "\t\".previous\\n\");"
-	print "extern const char " name "_object[], " name "_object_end[];"
+	# Hidden: else gcc for aarch64 takes both addresses from the global offset table, where the
+	# linker ignores that they are at different offsets of one section.
+	print "extern const char " name "_object[] __attribute__((visibility(\"hidden\")));"
+	print "extern const char " name "_object_end[] __attribute__((visibility(\"hidden\")));"
 }
 
 /^static inline const void \*[a-z_]+__elf_bytes\(size_t \*sz\)$/ {

@@ -10,7 +10,9 @@ __asm__(".section .rodata\n"
 	"fathom_page_end:\n"
 	".previous\n");
 
-extern const char fathom_page_start[], fathom_page_end[];
+/* Hidden for the same reason as the BPF objects: bpf/skeleton.awk. */
+extern const char fathom_page_start[] __attribute__((visibility("hidden")));
+extern const char fathom_page_end[] __attribute__((visibility("hidden")));
 
 void page_gzip(const char **ret_bytes, size_t *ret_size)
 {
