@@ -278,7 +278,7 @@ def check_selection():
     """By cgroup, and in a pid namespace, where pids are others."""
     name, root = PREFIX + "sys_getppid", "/tmp/cgroups"
     os.makedirs(root, exist_ok=True)
-    subprocess.run(["mount", "-t", "cgroup2", "none", root], check=True)
+    subprocess.run(["/vm/bin/busybox", "mount", "-t", "cgroup2", "none", root], check=True)
     os.makedirs(root + "/measured", exist_ok=True)
     shell = "echo $$ >%s/measured/cgroup.procs; exec %s 70 0" % (root, PROGRAM)
     r = run("-k", name, "--by", "cgroup", "--json", "--", "sh", "-c", shell)
@@ -293,7 +293,7 @@ def check_selection():
 
 for place, kind in ((TRACING, "tracefs"), ("/sys/kernel/debug", "debugfs")):
     if not os.listdir(place):
-        subprocess.run(["mount", "-t", kind, "none", place], check=True)
+        subprocess.run(["/vm/bin/busybox", "mount", "-t", kind, "none", place], check=True)
 check(len(available()) >= 2, "ftrace knows %s" % available())
 for way in WAYS:
     check_command(way)

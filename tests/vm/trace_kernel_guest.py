@@ -267,7 +267,7 @@ def check_running(way):
 
 
 if not os.listdir(TRACING):
-    subprocess.run(["mount", "-t", "tracefs", "none", TRACING], check=True)
+    subprocess.run(["/vm/bin/busybox", "mount", "-t", "tracefs", "none", TRACING], check=True)
 chosen = available([MARKER, *EVERY_ROUND, "hrtimer_nanosleep"] if ONE_RETURN else FUNCTIONS)
 check(len(chosen) >= (5 if ONE_RETURN else 12), "ftrace knows %s" % chosen)
 tried = []
