@@ -9,39 +9,7 @@ import sys
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 sys.path[:0] = [os.path.join(ROOT, "tests/scenario"), os.path.join(ROOT, "tests")]
 from cri_server import *  # noqa: E402
-from cri_client import *  # noqa: E402
-
-CONTAINERD = """
-version = 2
-[plugins."io.containerd.grpc.v1.cri"]
-  sandbox_image = "docker.io/library/pause:1"
-  [plugins."io.containerd.grpc.v1.cri".containerd]
-    snapshotter = "native"
-"""
-SOCKET = "/run/containerd/containerd.sock"
-STATIC = C.replace("gcc", "gcc -static", 1)
-
-
-def start_containerd():
-    for folder in ("/etc/containerd", "/tmp/logs"):
-        os.makedirs(folder, exist_ok=True)
-    for name, text in (("hosts", "127.0.0.1 localhost\n"), ("resolv.conf", ""), ("hostname", "guest\n")):
-        with open("/etc/" + name, "w") as f:
-            f.write(text)
-    with open("/etc/containerd/config.toml", "w") as f:
-        f.write(CONTAINERD)
-    with open("/sys/fs/cgroup/cgroup.subtree_control", "w") as f:
-        f.write("+cpu +memory +pids")
-    log = open("/tmp/containerd.log", "w")
-    containerd = subprocess.Popen(["containerd"], stdout=log, stderr=log)
-    wait_until(lambda: subprocess.run(["ctr", "version"], capture_output=True).returncode == 0, "containerd is up",
-               300)
-    for name, program, command in (("pause", os.environ["PAUSE"], ["/program"]),
-                                   ("chain", os.environ["CHAIN"], ["/program", "3000"])):
-        archive = image("/tmp/%s.tar" % name, "docker.io/library/%s:1" % name, program, command)
-        subprocess.run(["ctr", "-n", "k8s.io", "images", "import", "--snapshotter", "native", archive], check=True,
-                       stdout=subprocess.DEVNULL)
-    return containerd
+from containerd_run import *  # noqa: E402
 
 
 def series_of(server, container_id):
@@ -68,8 +36,9 @@ relabel_configs:
 - {source_labels: [__meta_kubernetes_pod_label_team, __meta_kubernetes_pod_annotation_note], target_label: team}
 - {source_labels: [container_id], regex: '', action: drop}
 """ % (server.port, scratch("spool")))
-    containerd = start_containerd()
-    runtime = Runtime(SOCKET)
+    containerd = Containerd({"pause": (os.environ["PAUSE"], ["/program"]),
+                             "chain": (os.environ["CHAIN"], ["/program", "3000"])})
+    runtime = containerd.runtime
     # The socket is found by itself.
     with Agent("--config-path=" + config) as agent:
         shop = runtime.pod("shop-7d4b9c6f5-x8k2p", "prod", "5f0c1c0e-93a7-4f5b-8d8c-0d4b7c1a2b3c",
@@ -111,7 +80,6 @@ relabel_configs:
     for container_id in (web, late):
         runtime.remove(container_id)
     containerd.kill()
-    containerd.wait()
     fact("pods of containerd")
     done()
 
