@@ -20,7 +20,7 @@
 #include "tests/unit/command_sampler.h"
 
 static struct command_run run;
-static char directory[] = "/tmp/fathom-test-XXXXXX";
+static char directory[] = "/tmp/fathom-test-XXXXXX", fifo_path[64];
 
 static int setup(void **state)
 {
@@ -292,11 +292,14 @@ static void interrupt_both_soon(void)
 	loop_timer(fake.options.loop, 1, 0, interrupt_both, NULL, &timer);
 }
 
+/* Lets CMD, which reads the FIFO, end, and runs the loop once more. */
 static void run_until_command_ends(void)
 {
 	siginfo_t info;
-	int timer;
+	int timer, fifo = open(fifo_path, O_WRONLY | O_CLOEXEC);
 
+	assert_true(fifo >= 0);
+	close(fifo);
 	waitid(P_PID, (id_t)fake.options.follow_pid, &info, WEXITED | WNOWAIT);
 	loop_timer(fake.options.loop, 1, 0, stop_loop, NULL, &timer);
 	loop_run(fake.options.loop);
@@ -304,10 +307,16 @@ static void run_until_command_ends(void)
 
 static void a_command_that_did_not_end_the_run_has_no_status(void **state)
 {
+	char words[128];
+
 	(void)state;
 	fake.on_finish = run_until_command_ends;
-	command_expect(&run, "record -d 0.001 -o /dev/null -- sh no-such-file", EXIT_DONE, "");
+	snprintf(fifo_path, sizeof(fifo_path), "%s/fifo", directory);
+	assert_int_equal(mkfifo(fifo_path, 0600), 0);
+	snprintf(words, sizeof(words), "record -d 0.001 -o /dev/null -- grep x %s", fifo_path);
+	command_expect(&run, words, EXIT_DONE, "");
 	says_not("ended with status");
+	unlink(fifo_path);
 	fake.on_finish = NULL;
 	fake.on_start = interrupt_both_soon;
 	command_expect(&run, "record -o /dev/null -- sleep 1000", EXIT_DONE, "");
