@@ -71,7 +71,9 @@ def run_jobs(pods, handler, containerd=None):
     for n in range(JOBS):
         job = pods.pod("%s-job-%d" % (handler, n), handler, "jobs")
         container = pods.run(job, "job", 1000 if n % 2 else 1)
-        if not n % 2:
+        if n % 2:
+            time.sleep(2)  # so that there is something to sample
+        else:
             pods.wait_end(container)
         if n == JOBS // 2 and containerd:
             containerd.kill()
@@ -101,13 +103,29 @@ def judge(server, owners):
     return right, bare, wrong, seen
 
 
-def ask_parca(parca, owners):
-    """Every pod's functions by its label; those of its neighbours are not among them."""
+def functions_of(profile):
+    return {f["func"] for s in profile.samples for f in s["frames"]}
+
+
+def sent_functions(server, owners):
+    """By owner, the functions of the programs that it alone has."""
+    sent = collections.defaultdict(set)
+    with server.changed:
+        for payload in server.arrived:
+            owner = owners.get(payload.labels.get("comm"))
+            if owner:
+                sent[owner] |= functions_of(payload.profile)
+    return sent
+
+
+def ask_parca(parca, owners, sent):
+    """Every pod's functions by its label. SENT has those that the other server was sent for the pod."""
     for owner in sorted(set(owners.values())):
         query = '%s{pod="%s",container="%s"}' % (PARCA_TYPE, owner[1], owner[2])
         got = parca.profile(query)
-        functions = {f["func"] for s in got.samples for f in s["frames"]} if got else set()
-        check("spin" in functions, "Parca: %s: %d functions" % (query, len(functions)))
+        functions = functions_of(got) if got else set()
+        check("spin" in functions, "Parca: %s: %d functions, %s; sent to the other server: %s" % (
+            query, len(functions), sorted(map(str, functions))[:30], sorted(map(str, sent[owner]))[:30]))
     check({o[1] for o in owners.values()} <= set(parca.label_values("pod")), "Parca knows all pods by label")
 
 
@@ -143,7 +161,7 @@ relabel_configs:
     check(right >= .9 * (right + sum(bare.values())), "%d samples have the right labels, %d none: %s" % (
         right, sum(bare.values()), dict(bare)))
     if parca:
-        ask_parca(parca, pods.owners)
+        ask_parca(parca, pods.owners, sent_functions(server, pods.owners))
     containerd.kill()
     fact("%d containers in %d pods: %.2f %% of %d samples with the right pod, none with another's" % (
         len(pods.containers), len({o[:2] for o in everyone}), 100 * right / (right + sum(bare.values())),
