@@ -196,6 +196,17 @@ int pprof_mapping(struct pprof *p, const struct pprof_mapping *mapping, uint64_t
 	return 0;
 }
 
+bool pprof_is_nameless(const char *name, const char *system_name)
+{
+	const char *plus = strrchr(name, '+');
+	size_t digits;
+
+	if (*system_name || !plus || strncmp(plus, "+0x", 3))
+		return false;
+	digits = strspn(plus + 3, "0123456789abcdef");
+	return digits && !plus[3 + digits];
+}
+
 static uint32_t line_number(int64_t line)
 {
 	return line > 0 && line <= UINT32_MAX ? (uint32_t)line : 0;
@@ -204,7 +215,10 @@ static uint32_t line_number(int64_t line)
 static int pprof_add_line(
 	struct pprof *p, const struct pprof_line *line, struct line_record *ret_line)
 {
-	struct function_record record = { .start_line = line_number(line->start_line) };
+	struct function_record record = {
+		.start_line = line_number(line->start_line),
+		.nameless = line->nameless,
+	};
 	uint32_t function;
 	int err;
 
@@ -230,10 +244,15 @@ static const struct function_record *pprof_function_at(const struct pprof *p, ui
 	return (const void *)intern_text(&p->functions, id);
 }
 
+static bool pprof_is_function_named(const struct function_record *function)
+{
+	return function->name && !function->nameless;
+}
+
 bool pprof_is_named(const struct pprof *p, const struct location_record *location)
 {
 	for (uint32_t i = 0; i < location->line_count; i++)
-		if (!pprof_function_at(p, location->lines[i].function)->name)
+		if (!pprof_is_function_named(pprof_function_at(p, location->lines[i].function)))
 			return false;
 	return location->line_count > 0;
 }

@@ -52,7 +52,14 @@ struct pprof_line {
 	const char *system_name; /* linkage */
 	const char *file; /* "" = unknown */
 	int64_t line, column, start_line; /* 0 or out of range = unknown */
+	bool nameless; /* `name` is a stand-in: pprof_is_nameless() */
 };
+
+/*
+ * Tells whether a function in a profile has no name: NAME is where it starts, `libfoo.so+0x62f00`,
+ * and SYSTEM_NAME is "".
+ */
+bool pprof_is_nameless(const char *name, const char *system_name);
 
 /*
  * A label has either TEXT or a number with UNIT. A label with an empty text is ignored; of labels
@@ -78,7 +85,8 @@ int pprof_mapping(struct pprof *p, const struct pprof_mapping *mapping, uint64_t
  * address without a name. A caller's address must be inside its call instruction (return address
  * - 1): profile.proto requires it, and symbolizers of profiles look addresses up unchanged.
  *
- * A has_* flag of a mapping is set only if it holds for every line of all of its locations.
+ * A has_* flag of a mapping is set only if it holds for every line of all of its locations, and
+ * nameless lines count as none.
  * has_inline_frames is set if all have line numbers (a source that knows the line of an address
  * knows the inlined calls there) and options.no_inlines is false. A mapping without locations has
  * no flags. If only some locations have names, the others get a mapping of their own, without

@@ -16,6 +16,7 @@ struct mapping_record {
 struct function_record {
 	uint32_t name, system_name, file; /* string ids */
 	uint32_t start_line;
+	uint32_t nameless; /* 0 or 1 */
 };
 
 struct line_record {
@@ -78,5 +79,5 @@ struct pprof {
 	size_t comment_count, comment_capacity;
 };
 
-/* Whether the location has lines and all of them have a function name. */
+/* Whether the location has lines and all of their functions have a name. */
 bool pprof_is_named(const struct pprof *p, const struct location_record *location);

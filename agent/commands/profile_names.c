@@ -9,6 +9,7 @@
 #include "base/cleanup.h"
 #include "base/intern.h"
 #include "base/utf8.h"
+#include "pprof/pprof.h"
 
 #define MESSAGE(name) Perftools__Profiles__##name
 
@@ -126,12 +127,20 @@ static bool has_text(const struct adding *a, int64_t string)
 	return *upload_text(a->profile, string);
 }
 
+static bool profile_names_has_name(const struct adding *a, const MESSAGE(Function) * function)
+{
+	if (pprof_is_nameless(upload_text(a->profile, function->name),
+		    upload_text(a->profile, function->system_name)))
+		return false;
+	return has_text(a, function->name) || has_text(a, function->system_name);
+}
+
 static bool profile_names_is_named(const struct adding *a, const MESSAGE(Location) * location)
 {
 	for (size_t i = 0; i < location->n_line; i++) {
 		const MESSAGE(Function) *function = function_of(a, location->line[i]);
 
-		if (function && (has_text(a, function->name) || has_text(a, function->system_name)))
+		if (function && profile_names_has_name(a, function))
 			return true;
 	}
 	return false;
@@ -300,7 +309,8 @@ static void note_lacks(
 	for (size_t i = 0; i < location->n_line; i++) {
 		const MESSAGE(Function) *function = function_of(a, location->line[i]);
 
-		lacks->function |= !function || !has_text(a, function->name);
+		lacks->function |= !function || !has_text(a, function->name) ||
+				   !profile_names_has_name(a, function);
 		lacks->file |= !function || !has_text(a, function->filename);
 		lacks->line |= location->line[i]->line <= 0;
 	}

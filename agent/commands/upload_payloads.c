@@ -182,9 +182,11 @@ static void copy_line(const struct splitter *s, const Perftools__Profiles__Line 
 	struct pprof_line *ret_line)
 {
 	const Perftools__Profiles__Function *function;
-	uint64_t index = 0;
+	uint64_t index;
 
-	map_get(&s->profile->functions, line->function_id, &index);
+	*ret_line = (struct pprof_line){ .name = "", .system_name = "", .file = "" };
+	if (!map_get(&s->profile->functions, line->function_id, &index))
+		return;
 	function = s->profile->message->function[index];
 	*ret_line = (struct pprof_line){
 		.name = upload_text(s->profile, function->name),
@@ -193,6 +195,8 @@ static void copy_line(const struct splitter *s, const Perftools__Profiles__Line 
 		.line = line->line,
 		.column = line->column,
 		.start_line = function->start_line,
+		.nameless = pprof_is_nameless(upload_text(s->profile, function->name),
+			upload_text(s->profile, function->system_name)),
 	};
 }
 

@@ -86,7 +86,9 @@ static int index_locations(struct upload_profile *profile)
 			!map_get(&profile->mappings, location->mapping_id, &index))
 			err = -EBADMSG;
 		for (size_t k = 0; k < location->n_line && !err; k++) {
-			if (!map_get(&profile->functions, location->line[k]->function_id, &index))
+			uint64_t id = location->line[k]->function_id;
+
+			if (id && !map_get(&profile->functions, id, &index))
 				err = -EBADMSG;
 		}
 	}

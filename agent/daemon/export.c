@@ -300,7 +300,7 @@ struct slice {
 	struct series *series;
 	uint32_t number;
 	uint32_t part, parts;
-	bool sample_labels, file_hashes;
+	bool sample_labels, file_hashes, bare_addresses;
 };
 
 static uint64_t entry_hash(const struct slice *slice, const struct profile_sample *sample)
@@ -335,6 +335,7 @@ static int export_encode(const struct report_sources *sources, const struct repo
 
 	options.no_labels = !slice->sample_labels;
 	options.file_hashes = slice->file_hashes;
+	options.bare_addresses = slice->bare_addresses;
 	options.include = in_slice;
 	options.include_context = slice;
 	buffer_init(&payload->pprof, PPROF_LIMIT_BYTES);
@@ -409,6 +410,8 @@ static int send_all(struct daemon_export *e, const struct report_sources *source
 			.parts = 1,
 			.sample_labels = e->sample_labels,
 			.file_hashes = e->file_hashes,
+			/* Who gets the debug information can name what we cannot. */
+			.bare_addresses = e->debuginfo,
 		};
 
 		err = send_series(e, sources, window, &slice);

@@ -38,6 +38,11 @@ struct report_options {
 	const char *comment; /* NULL = none */
 	/* Adds a comment for each mapping with a known file hash (base/file_hash.h). pprof only. */
 	bool file_hashes;
+	/*
+	 * Leaves code without a symbol as addresses, without the start of their function for a
+	 * name: servers only look up what has no name at all. pprof only.
+	 */
+	bool bare_addresses;
 	/* Selects samples; NULL = all. pprof only. */
 	bool (*include)(void *context, const struct profile_sample *sample);
 	void *include_context;

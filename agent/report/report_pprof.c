@@ -72,19 +72,20 @@ static int add_location(void *context, const struct symbolized *frame, uint32_t 
 {
 	struct pprof_report *r = context;
 	struct pprof_line lines[INDEX_MAX_FRAMES];
+	size_t count = frame->nameless && r->options->bare_addresses ? 0 : frame->line_count;
 	uint64_t mapping, id;
 	int err;
 
-	for (size_t i = 0; i < frame->line_count; i++) {
+	for (size_t i = 0; i < count; i++) {
 		const struct index_frame *line = &frame->lines[i];
 
 		lines[i] = (struct pprof_line){ line->name, line->linkage, line->file, line->line,
-			line->column, line->start_line };
+			line->column, line->start_line, frame->nameless };
 	}
 	err = mapping_id(r, frame->mapping, &mapping);
 	if (err)
 		return err;
-	err = pprof_location(r->pprof, mapping, frame->address, lines, frame->line_count, &id);
+	err = pprof_location(r->pprof, mapping, frame->address, lines, count, &id);
 	if (err)
 		return err;
 	*ret_id = (uint32_t)id;

@@ -6,6 +6,7 @@
 
 #include "agent/report/frame_keys.h"
 #include "agent/report/roots.h"
+#include "agent/report/truncation.h"
 #include "agent/sampler/seam/runtime_functions.h"
 #include "base/array.h"
 #include "base/cleanup.h"
@@ -137,7 +138,7 @@ static void stacks_apply_options(const struct stacks *s, struct symbolized *fram
 		frame->lines[0] = frame->lines[frame->line_count - 1];
 		frame->line_count = 1;
 	}
-	for (size_t i = 0; s->no_demangle && i < frame->line_count; i++)
+	for (size_t i = 0; s->no_demangle && !frame->nameless && i < frame->line_count; i++)
 		frame->lines[i].name = frame->lines[i].linkage;
 }
 
@@ -195,7 +196,7 @@ static void stacks_make_marker(const char *name, struct symbolized *ret_frame)
 {
 	ret_frame->address = 0;
 	ret_frame->mapping = NULL;
-	ret_frame->kernel = false;
+	ret_frame->kernel = ret_frame->nameless = false;
 	ret_frame->outcome = SYMBOLIZE_MARKER;
 	ret_frame->line_count = 1;
 	ret_frame->lines[0] = (struct index_frame){ .name = name, .linkage = name, .file = "" };
@@ -268,28 +269,6 @@ static int add_frames(struct stacks *s, uint32_t process, const struct profile_s
 	return 0;
 }
 
-/* Why a stack with FLAGS is truncated; only valid if it has no root. */
-static enum metric truncation_of(uint32_t flags)
-{
-	switch ((flags & PROFILE_STACK_END_MASK) >> PROFILE_STACK_END_SHIFT) {
-	case ABI_UNWIND_DEPTH:
-		return METRIC_UNWIND_DEPTH;
-	case ABI_UNWIND_GAP:
-		return METRIC_UNWIND_NO_TABLE;
-	case ABI_UNWIND_MISSED:
-	case ABI_UNWIND_NOT_LOADED:
-		return METRIC_UNWIND_NOT_LOADED;
-	case ABI_UNWIND_UNREADABLE:
-		return METRIC_UNWIND_UNREADABLE;
-	case ABI_UNWIND_BAD_REGISTER:
-		return METRIC_UNWIND_BAD_REGISTER;
-	case ABI_UNWIND_UNKNOWN_MAPPING:
-		return METRIC_UNWIND_UNKNOWN_MAPPING;
-	default:
-		return flags & PROFILE_STACK_DEPTH ? METRIC_UNWIND_DEPTH : METRIC_UNWIND_NO_ROOT;
-	}
-}
-
 static int stacks_build(struct stacks *s, uint32_t process, const struct profile_stack *stack,
 	struct stack_facts *facts)
 {
@@ -309,6 +288,9 @@ static int stacks_build(struct stacks *s, uint32_t process, const struct profile
 	/* Unwind tables mark roots even where a stripped C library has no names. */
 	if ((stack->flags & PROFILE_STACK_END_MASK) >> PROFILE_STACK_END_SHIFT == ABI_UNWIND_ROOT)
 		facts->complete = facts->user;
+	facts->marked = facts->user && !facts->complete;
+	if (facts->marked)
+		return add_marker(s, truncation_mark(facts->end));
 	if (lost && !lost_kernel)
 		return add_marker(s, "[frames lost]");
 	return stack->frame_count ? 0 : add_marker(s, "[no stack]");

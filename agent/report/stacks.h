@@ -6,8 +6,8 @@
  * about it. JIT frames are kept separate by process.
  *
  * The marker `[frames lost]` stands where the profile has lost frames; a sample without frames gets
- * the marker `[no stack]`. Markers have no mapping and no address, so they are not mistaken for
- * functions.
+ * the marker `[no stack]`, and a user stack without its root ends with `[truncated: REASON]`
+ * (truncation.h). Markers have no mapping and no address, so they are not mistaken for functions.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -25,6 +25,7 @@ struct stack_facts {
 	bool user; /* it has user frames */
 	bool user_named; /* the innermost user frame has a name */
 	bool complete; /* the outermost user frame is a thread's first function */
+	bool marked; /* the outermost frame is the marker `[truncated: REASON]` */
 	enum metric end; /* why the stack is truncated, unless complete */
 };
 

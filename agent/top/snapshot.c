@@ -174,11 +174,11 @@ static uint32_t fiber_function(
 	const struct functions *f = &m->snapshot->functions;
 	const uint32_t *frames = m->stacks->ids + facts->first;
 	uint32_t kernel = profile_stack_at(m->sources->profile, sample->stack).kernel_count;
-	uint32_t function = 0;
+	uint32_t function = 0, count = facts->count - facts->marked;
 
-	if (kernel >= facts->count)
+	if (kernel >= count)
 		return functions_innermost(f, frames[0]);
-	for (uint32_t i = kernel; i < facts->count && !function; i++)
+	for (uint32_t i = kernel; i < count && !function; i++)
 		function = own_function(f, frames[i]);
 	return function ? function : functions_innermost(f, frames[kernel]);
 }

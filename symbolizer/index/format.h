@@ -26,7 +26,7 @@
 #include "symbolizer/index/facts.h"
 
 enum {
-	INDEX_VERSION = 19,
+	INDEX_VERSION = 20,
 	INDEX_FILE_BITS = 20, /* of index_row.place; the others are the column, 0 if too large */
 	INDEX_COLUMN_BITS = 32 - INDEX_FILE_BITS,
 	INDEX_CHECKSUM_BYTES = 8,
@@ -34,6 +34,11 @@ enum {
 };
 static const uint64_t INDEX_MAGIC = UINT64_C(0x58444e494d485446); /* "FTHMINDX" */
 static const uint32_t INDEX_NO_NODE = UINT32_MAX;
+/*
+ * A span's node from here up to INDEX_NO_NODE: a function without a name, whose start is as many
+ * bytes before the span's.
+ */
+static const uint32_t INDEX_NAMELESS = UINT32_C(1) << 31;
 
 enum index_table_number {
 	INDEX_SEGMENTS, /* struct index_segment_entry */
@@ -83,7 +88,7 @@ struct index_segment_entry {
 
 struct index_span {
 	uint32_t address;
-	uint32_t node; /* INDEX_NO_NODE: no function */
+	uint32_t node; /* INDEX_NO_NODE: no function; INDEX_NAMELESS + distance: no name */
 };
 
 struct index_node {

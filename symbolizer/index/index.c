@@ -151,10 +151,16 @@ static const void *find_entry(const struct index *index, struct search search, u
 	return low ? entries + (low - 1) * size : NULL;
 }
 
-static uint32_t find_node(const struct index *index, uint32_t key)
+static const struct index_span *find_span(const struct index *index, uint32_t key)
 {
 	const struct search search = { INDEX_SPANS, INDEX_SPAN_PAGES, index->header.span_shift };
-	const struct index_span *span = find_entry(index, search, key);
+
+	return find_entry(index, search, key);
+}
+
+static uint32_t find_node(const struct index *index, uint32_t key)
+{
+	const struct index_span *span = find_span(index, key);
 
 	return span ? span->node : INDEX_NO_NODE;
 }
@@ -203,7 +209,7 @@ size_t index_lookup(
 	if (elf_addr < index->header.base || offset >= UINT32_MAX)
 		return 0;
 	number = find_node(index, (uint32_t)offset);
-	if (number == INDEX_NO_NODE)
+	if (number >= INDEX_NAMELESS)
 		return 0;
 	index_find_place(index, (uint32_t)offset, &place);
 	/* Each parent must have a lower number, so a forged file cannot make a loop. */
@@ -222,6 +228,24 @@ size_t index_lookup(
 		number = node->parent;
 	}
 	return count;
+}
+
+bool index_nameless(const struct index *index, uint64_t elf_addr, uint64_t *ret_start)
+{
+	uint64_t offset = elf_addr - index->header.base;
+	const struct index_span *span;
+	uint32_t distance;
+
+	if (elf_addr < index->header.base || offset >= UINT32_MAX)
+		return false;
+	span = find_span(index, (uint32_t)offset);
+	if (!span || span->node < INDEX_NAMELESS || span->node == INDEX_NO_NODE)
+		return false;
+	distance = span->node - INDEX_NAMELESS;
+	if (distance > span->address)
+		return false;
+	*ret_start = index->header.base + (span->address - distance);
+	return true;
 }
 
 size_t index_segment_count(const struct index *index)

@@ -51,6 +51,12 @@ void index_destroy(struct index *index);
 size_t index_lookup(
 	const struct index *index, uint64_t elf_addr, struct index_frame *ret_frames, size_t max);
 
+/*
+ * Finds the function without a name at ELF_ADDR: code that no symbol covers, but an entry for
+ * unwinding. Returns false if there is none; never true where index_lookup() finds a name.
+ */
+bool index_nameless(const struct index *index, uint64_t elf_addr, uint64_t *ret_start);
+
 struct index_segment {
 	uint64_t address; /* p_vaddr */
 	uint64_t size;

@@ -19,6 +19,7 @@ struct symbol_table {
 	const struct source_range *skip;
 	struct index_writer *writer;
 	struct cursor names;
+	bool is_partial; /* of a stripped file: has only the symbols that other files use */
 };
 
 static bool symbols_is_code(
@@ -27,7 +28,7 @@ static bool symbols_is_code(
 	struct elf_section section = elf_image_section(t->image, symbol->st_shndx);
 	unsigned int type = ELF64_ST_TYPE(symbol->st_info);
 
-	if (type != STT_FUNC && type != STT_GNU_IFUNC && type != STT_NOTYPE)
+	if (type != STT_FUNC && type != STT_GNU_IFUNC && type != STT_NOTYPE && type != STT_OBJECT)
 		return false;
 	if (symbol->st_shndx == SHN_UNDEF || symbol->st_shndx >= SHN_LORESERVE)
 		return false;
@@ -38,7 +39,9 @@ static bool symbols_is_code(
 
 static enum writer_symbol_rank symbols_rank_of(const Elf64_Sym *symbol)
 {
-	if (ELF64_ST_TYPE(symbol->st_info) == STT_NOTYPE)
+	/* GHC says STT_OBJECT of code; elsewhere such symbols in code sections are tables. */
+	if (ELF64_ST_TYPE(symbol->st_info) == STT_NOTYPE ||
+		ELF64_ST_TYPE(symbol->st_info) == STT_OBJECT)
 		return WRITER_SYMBOL_NOTYPE;
 	switch (ELF64_ST_BIND(symbol->st_info)) {
 	case STB_GLOBAL:
@@ -95,6 +98,8 @@ static int add_symbol(const struct symbol_table *t, const Elf64_Sym *symbol)
 	err = writer_string(t->writer, name, length, &string);
 	if (err)
 		return err;
+	if (t->is_partial && rank == WRITER_SYMBOL_NOTYPE)
+		rank |= WRITER_SYMBOL_LABEL;
 	if (ELF64_ST_TYPE(symbol->st_info) == STT_GNU_IFUNC)
 		rank |= WRITER_SYMBOL_RESOLVER;
 	return writer_symbol(t->writer, symbol->st_value, symbol->st_size, limit, string, rank);
@@ -136,6 +141,7 @@ int symbols_read(struct elf_image *image, const struct source_range *skip, struc
 
 		if (section.type != SHT_SYMTAB && section.type != SHT_DYNSYM)
 			continue;
+		t.is_partial = section.type == SHT_DYNSYM;
 		writer_source(
 			w, section.type == SHT_SYMTAB ? INDEX_SOURCE_SYMTAB : INDEX_SOURCE_DYNSYM);
 		err = symbols_read_table(&t, &section);

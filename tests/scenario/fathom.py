@@ -342,11 +342,16 @@ def leaf(sample):
     return user_frames(sample)[0]
 
 
+def nameless(frame):
+    """Whether the function's start stands in for its name, as in `libfoo.so+0x62f00`."""
+    return not frame["system"] and bool(re.search(r"\+0x[0-9a-f]+$", frame["func"]))
+
+
 def named(sample):
     """Whether the innermost user frame has its name. Debian strips the loader and libc of all names but
     the exported ones, so there an address is enough."""
     frame = leaf(sample)
-    return bool(frame["func"]) or bool(re.search(r"/(ld-linux|libc\.so|libc-|libm\.)[^/]*$", frame["mapping"]))
+    return bool(frame["func"] and not nameless(frame)) or bool(re.search(r"/(ld-linux|libc\.so|libc-|libm\.)[^/]*$", frame["mapping"]))
 
 
 def enough(samples, seconds, hz, what):

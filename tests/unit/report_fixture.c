@@ -72,6 +72,7 @@ static struct index *make_index(void)
 	node(w, WRITER_NONE, "_start", START + bias, START + bias + 0x100);
 	node(w, WRITER_NONE, "__libc_start_main", LIBC_START + bias, LIBC_START + bias + 0x100);
 	node(w, WRITER_NONE, "runtime.mcall", MCALL + bias, MCALL + bias + 0x80);
+	assert_int_equal(writer_extent(w, UNWOUND + bias, UNWOUND + bias + 0x80), 0);
 	assert_int_equal(writer_sequence_begin(w, 0), 0);
 	assert_int_equal(writer_row(w, MAIN + bias, string(w, "/src/main.c"), 12, 3), 0);
 	assert_int_equal(writer_row(w, MAIN + bias + 0x80, string(w, "/src/inner.h"), 7, 1), 0);

@@ -21,6 +21,7 @@ enum {
 	LIBC_START = SEGMENT_OFFSET + 0x500, /* of __libc_start_main */
 	MCALL = SEGMENT_OFFSET + 0x700, /* of runtime.mcall */
 	NAMELESS = SEGMENT_OFFSET + 0x800, /* code without a symbol */
+	UNWOUND = SEGMENT_OFFSET + 0x900, /* without one, in a known function of 0x80 bytes */
 	JIT_PC = 0x7000,
 };
 

@@ -425,6 +425,28 @@ static void test_local_functions_take_their_linkage_name_from_the_symbol(void **
 	assert_linked("plain", "plain_alias", "plain");
 }
 
+static void test_function_without_a_name_takes_the_best_symbol(void **)
+{
+	struct index_writer *w = create();
+	struct index *index;
+
+	function(w, "", 0x10, 0x20);
+	symbol(w, 0x10, 0x10, "global", WRITER_SYMBOL_GLOBAL);
+	symbol(w, 0x10, 0x10, "local", WRITER_SYMBOL_LOCAL);
+	function(w, "", 0x20, 0x30);
+	symbol(w, 0x20, 0x10, "_Z1fv", WRITER_SYMBOL_LOCAL);
+	inlined(w, function(w, "", 0x30, 0x40), "inlined", 0x34, 0x38);
+	symbol(w, 0x30, 0x10, "around", WRITER_SYMBOL_LOCAL);
+	symbol(w, 0x41, 0x10, "elsewhere", WRITER_SYMBOL_LOCAL);
+	function(w, "", 0x40, 0x50);
+	index = finish(w);
+	assert_string_equal(names(index, 0x1f), "global");
+	assert_string_equal(names(index, 0x2f), "f()");
+	assert_string_equal(names(index, 0x34), "inlined<around");
+	assert_string_equal(names(index, 0x48), "?");
+	index_destroy(index);
+}
+
 static void test_given_name_is_kept(void **)
 {
 	struct index_writer *w = create();
@@ -545,6 +567,7 @@ int main(void)
 		cmocka_unit_test(test_code_beyond_4_gib_is_left_out),
 		cmocka_unit_test(test_names_for_people),
 		cmocka_unit_test(test_local_functions_take_their_linkage_name_from_the_symbol),
+		cmocka_unit_test(test_function_without_a_name_takes_the_best_symbol),
 		cmocka_unit_test(test_given_name_is_kept),
 		cmocka_unit_test(test_very_long_names),
 		cmocka_unit_test(test_chain_is_bounded),

@@ -155,6 +155,39 @@ static void stubs_of_eight_bytes(void **)
 	index_destroy(index);
 }
 
+/* The size of the section's entries may be 0, as some linkers leave it. */
+static void stubs_of_eight_bytes_in_a_section_that_does_not_say_so(void **)
+{
+	static const struct relocation slots[] = {
+		{ GOT, R_X86_64_GLOB_DAT, 1 },
+		{ GOT + 8, R_X86_64_GLOB_DAT, 2 },
+	};
+	struct index *index;
+	struct file f;
+
+	begin(&f);
+	import(&f, "puts");
+	import(&f, "exit");
+	put_jump(&f, "", 0, GOT, 8);
+	put_jump(&f, "\xf2", 1, GOT + 8, 8);
+	put_jump(&f, "\xf3\x0f\x1e\xfa", 4, GOT, 16); /* does not fit into 8 */
+	index = index_of(&f, ".plt.got", 0, slots, 2);
+	assert_string_equal(names(index, 7), "puts@plt");
+	assert_string_equal(names(index, 8), "exit@plt");
+	assert_string_equal(names(index, 15), "exit@plt");
+	assert_string_equal(names(index, 16), "puts@plt");
+	assert_string_equal(names(index, 31), "puts@plt");
+	assert_string_equal(names(index, 32), "");
+	index_destroy(index);
+	/* In .plt the rest of an entry is for lazy binding. */
+	begin(&f);
+	import(&f, "puts");
+	put_jump(&f, "", 0, GOT, 16);
+	index = index_of(&f, ".plt", 0, slots, 1);
+	assert_string_equal(names(index, 15), "puts@plt");
+	index_destroy(index);
+}
+
 static void stubs_of_arm64(void **)
 {
 	/* bti c; adrp x16, +2 pages; ldr x17, [x16, #0x18]; add x16, x16, #0x18; br x17 */
@@ -218,6 +251,7 @@ int main(void)
 		cmocka_unit_test(stubs_are_called_as_what_they_jump_to),
 		cmocka_unit_test(stubs_with_branch_tracking),
 		cmocka_unit_test(stubs_of_eight_bytes),
+		cmocka_unit_test(stubs_of_eight_bytes_in_a_section_that_does_not_say_so),
 		cmocka_unit_test(stubs_of_arm64),
 		cmocka_unit_test(what_is_not_known_has_no_name),
 		cmocka_unit_test(other_code_is_no_stub),

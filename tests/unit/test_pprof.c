@@ -341,6 +341,36 @@ static void test_a_line_without_a_name_is_no_name(void **state)
 	assert_int_equal(message->location[2]->mapping_id, 1);
 }
 
+static void test_a_stand_in_for_a_name_claims_no_names(void **state)
+{
+	static const struct pprof_line start = { .name = "a+0x2000", "", "", .nameless = true };
+	autopprof *p = new_cpu_pprof();
+	uint64_t mapping = add_mapping(p, "/bin/a"), id;
+
+	(void)state;
+	assert_int_equal(pprof_location(p, mapping, 0x2000, &start, 1, &id), 0);
+	assert_int_equal(pprof_location(p, mapping, 0x2010, &main_line, 1, &id), 0);
+
+	automessage *message = decode(p);
+
+	assert_int_equal(message->n_mapping, 2);
+	assert_int_equal(message->location[0]->mapping_id, 2);
+	assert_int_equal(message->location[0]->n_line, 1);
+	assert_false(message->mapping[1]->has_functions);
+	assert_true(message->mapping[0]->has_functions);
+}
+
+static void test_what_stands_in_for_a_name(void **)
+{
+	assert_true(pprof_is_nameless("libfoo.so+0x62f00", ""));
+	assert_true(pprof_is_nameless("c++ +1+0x0", ""));
+	assert_false(pprof_is_nameless("libfoo.so+0x62f00", "libfoo.so+0x62f00"));
+	assert_false(pprof_is_nameless("libfoo.so+0x", ""));
+	assert_false(pprof_is_nameless("libfoo.so+0x6g", ""));
+	assert_false(pprof_is_nameless("operator+", ""));
+	assert_false(pprof_is_nameless("", ""));
+}
+
 static void test_mapping_without_locations_has_no_flag(void **state)
 {
 	autopprof *p = new_cpu_pprof();
@@ -725,6 +755,8 @@ int main(void)
 		cmocka_unit_test(test_addresses_outside_of_their_mapping_leave_it_whole),
 		cmocka_unit_test(test_names_without_lines_give_functions_only),
 		cmocka_unit_test(test_a_line_without_a_name_is_no_name),
+		cmocka_unit_test(test_a_stand_in_for_a_name_claims_no_names),
+		cmocka_unit_test(test_what_stands_in_for_a_name),
 		cmocka_unit_test(test_mapping_without_locations_has_no_flag),
 		cmocka_unit_test(test_no_inlines_option_takes_the_inline_flag),
 		cmocka_unit_test(test_equal_samples_are_summed),

@@ -55,13 +55,14 @@ static void test_folded_unknown_frames_and_hostile_names(void **state)
 	struct fixture *f = *state;
 	struct profile_frame frames[] = { { 0x1234, f->library->number, 0 },
 		{ 0x50, PROFILE_MODULE_NONE, 0 }, { JIT_PC + 1, f->anon->number, 0 },
-		{ 0x99, f->anon->number, 0 } };
+		{ 0x99, f->anon->number, 0 }, in_program(UNWOUND + 5, 0, f) };
 	autofree char *text = NULL;
 
 	snprintf(f->one->comm, sizeof(f->one->comm), "a;b\n\xff");
-	add_user(f, f->one, frames, 4);
+	add_user(f, f->one, frames, 5);
 	text = folded_of(f);
-	assert_string_equal(text, "a:b??;[anon];LazyCompile:*foo /src/a.js:12;[unknown];"
+	assert_string_equal(text, "a:b??;[truncated: no_root];program+0x401900;[anon];"
+				  "LazyCompile:*foo /src/a.js:12;[unknown];"
 				  "[stripped:odd.so+0x1234] 1\n");
 }
 
@@ -106,15 +107,70 @@ static void test_each_type_of_samples_is_folded_and_summed_up_alone(void **state
 	assert_int_equal(profile_stack(f->profile, &stack, &allocation.stack), 0);
 	assert_int_equal(profile_add(f->profile, &allocation), 0);
 	waits = folded_type_of(f, PROBE_off_cpu, &of_waits);
-	assert_string_equal(waits, "one;main 7\n");
+	assert_string_equal(waits, "one;[truncated: no_root];main 7\n");
 	assert_int_equal(of_waits.of[PROBE_off_cpu].count, 1);
 	assert_int_equal(of_waits.of[PROBE_off_cpu].weight, 7000);
 	assert_int_equal(of_waits.of[ALLOCATIONS].count, 0);
 	allocations = folded_type_of(f, ALLOCATIONS, &of_allocations);
-	assert_string_equal(allocations, "one;main 4096\n");
+	assert_string_equal(allocations, "one;[truncated: no_root];main 4096\n");
 	assert_int_equal(of_allocations.of[ALLOCATIONS].count, 3);
 	assert_int_equal(of_allocations.of[ALLOCATIONS].weight, 4096);
 	assert_int_equal(of_allocations.of[PROBE_off_cpu].count, 0);
+}
+
+/* ---- marks ---- */
+
+/* The reason is that of the counter which counts the stack. */
+static void test_each_cut_stack_says_why_in_its_outermost_frame(void **state)
+{
+	static const enum metric of_end[ABI_UNWIND_ENDS] = {
+		[ABI_UNWIND_GOES_ON] = METRIC_UNWIND_NO_ROOT,
+		[ABI_UNWIND_DEPTH] = METRIC_UNWIND_DEPTH,
+		[ABI_UNWIND_GAP] = METRIC_UNWIND_NO_TABLE,
+		[ABI_UNWIND_UNREADABLE] = METRIC_UNWIND_UNREADABLE,
+		[ABI_UNWIND_BAD_REGISTER] = METRIC_UNWIND_BAD_REGISTER,
+		[ABI_UNWIND_UNKNOWN_MAPPING] = METRIC_UNWIND_UNKNOWN_MAPPING,
+		[ABI_UNWIND_NOT_LOADED] = METRIC_UNWIND_NOT_LOADED,
+	};
+	struct fixture *f = *state;
+	struct profile_frame frames[] = { in_kernel(1, 0), in_program(MAIN, 0, f) };
+	autofree char *text = NULL;
+	char reason[32], line[96];
+
+	for (uint32_t end = 0; end < ABI_UNWIND_ENDS; end++) {
+		struct profile_stack stack = { frames, 2, 1, end << PROFILE_STACK_END_SHIFT };
+
+		if (of_end[end])
+			add_stack(f, f->one, &stack, 1 + end);
+	}
+	text = folded_of(f);
+	for (uint32_t end = 0; end < ABI_UNWIND_ENDS; end++) {
+		const char *label = metric_texts[of_end[end]].label;
+
+		if (!of_end[end])
+			continue;
+		assert_int_equal(metrics_get(&f->metrics, of_end[end]), 1 + end);
+		assert_int_equal(sscanf(label, "reason=\"%31[^\"]", reason), 1);
+		snprintf(line, sizeof(line), "one;[truncated: %s];main;do_syscall_64_[k] %u\n",
+			reason, 1 + end);
+		assert_non_null(strstr(text, line));
+	}
+}
+
+static void test_whole_stacks_and_kernel_stacks_have_no_mark(void **state)
+{
+	struct fixture *f = *state;
+	struct profile_frame frames[] = { in_program(MAIN, 0, f),
+		in_program(START + 5, PROFILE_FRAME_RETURN, f) };
+	struct profile_frame kernel = in_kernel(1, 0);
+	const uint32_t root = ABI_UNWIND_ROOT << PROFILE_STACK_END_SHIFT;
+	autofree char *text = NULL;
+
+	add_stack(f, f->one, &(struct profile_stack){ frames, 2, 0, 0 }, 1);
+	add_stack(f, f->one, &(struct profile_stack){ frames, 1, 0, root }, 1);
+	add_stack(f, f->one, &(struct profile_stack){ &kernel, 1, 1, 0 }, 1);
+	text = folded_of(f);
+	assert_string_equal(text, "one;_start;main 1\none;do_syscall_64_[k] 1\none;main 1\n");
 }
 
 /* ---- hottest ---- */
@@ -134,7 +190,7 @@ static void test_hottest_counts_recursion_once(void **state)
 	add_user(f, f->one, &library, 1);
 	add_wait(f, f->one, &stack, 1000000);
 	assert_int_equal(report_hottest(sealed_sources(f), &list, 10, &count), 0);
-	assert_int_equal(count, 4);
+	assert_int_equal(count, 5);
 	assert_string_equal(list[0].name, "inner");
 	assert_string_equal(list[0].module, "/bin/program");
 	assert_int_equal(list[0].self_count, 5);
@@ -144,6 +200,9 @@ static void test_hottest_counts_recursion_once(void **state)
 		assert_int_equal(list[i].self_count, 0);
 		assert_int_equal(list[i].total_count, 5);
 	}
+	assert_string_equal(list[4].name, "[truncated: no_root]");
+	assert_int_equal(list[4].self_count, 0);
+	assert_int_equal(list[4].total_count, 1);
 	report_hottest_free(list, count);
 	assert_int_equal(report_hottest(sealed_sources(f), &list, 2, &count), 0);
 	assert_int_equal(count, 2);
@@ -160,7 +219,7 @@ static void test_hottest_names_steer_no_terminal(void **state)
 	f->library->path[1] = '\033';
 	add_user(f, f->one, &library, 1);
 	assert_int_equal(report_hottest(sealed_sources(f), &list, 10, &count), 0);
-	assert_int_equal(count, 1);
+	assert_int_equal(count, 2);
 	assert_int_equal(list[0].module[0], '/');
 	assert_int_equal(list[0].module[1], '?');
 	report_hottest_free(list, count);
@@ -193,6 +252,8 @@ int main(void)
 		CASE(test_folded_unknown_frames_and_hostile_names),
 		CASE(test_folded_waits_are_microseconds_and_alone),
 		CASE(test_each_type_of_samples_is_folded_and_summed_up_alone),
+		CASE(test_each_cut_stack_says_why_in_its_outermost_frame),
+		CASE(test_whole_stacks_and_kernel_stacks_have_no_mark),
 		CASE(test_hottest_counts_recursion_once),
 		CASE(test_hottest_names_steer_no_terminal),
 		CASE(test_roots),

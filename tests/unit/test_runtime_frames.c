@@ -382,7 +382,7 @@ static void frames_of_a_runtime_go_from_bpf_to_pprof(void **state)
 	m = report(f);
 	assert_int_equal(m->n_sample, 2);
 	for (size_t i = 0; i < 2; i++) {
-		assert_int_equal(m->sample[i]->n_location_id, 4);
+		assert_int_equal(m->sample[i]->n_location_id, 5); /* and its mark */
 		assert_location(m, i, 0, "[testvm]: Object.run: 17");
 		assert_location(m, i, 2, "[testvm]: Object.main: 3");
 	}
@@ -435,7 +435,7 @@ static void a_frame_of_an_unknown_kind_stays_and_is_counted(void **state)
 		WORDS(NO_KIND, CODE, 1, 0x12345678), WORDS(KIND, CODE, 2, 0x12345678));
 	take_sample(f, 3000, WALK_PID);
 	m = report(f);
-	assert_int_equal(m->sample[0]->n_location_id, 2);
+	assert_int_equal(m->sample[0]->n_location_id, 3);
 	assert_location(m, 0, 0, "[runtime]: : 0");
 	assert_location(m, 0, 1, "[testvm]: Object.run: 2");
 	assert_int_equal(count(f->w->f, METRIC_FRAMES_NO_RUNTIME), 1);
@@ -456,7 +456,7 @@ static void a_stack_that_ends_within_a_frame_is_cut_there(void **state)
 		words, 3);
 	take_sample(f, 3000, WALK_PID);
 	m = report(f);
-	assert_int_equal(m->sample[0]->n_location_id, 1);
+	assert_int_equal(m->sample[0]->n_location_id, 2); /* and its mark */
 	assert_location(m, 0, 0, "[testvm]: Object.run: 2");
 	assert_int_equal(count(f->w->f, METRIC_UNWIND_DEPTH), 1);
 	assert_int_equal(count(f->w->f, METRIC_STACKS_COMPLETE), 0);
@@ -492,7 +492,7 @@ static void an_unfinished_walk_keeps_the_frames_of_a_runtime(void **state)
 		       .walked = &w->added[0].stack,
 		       .mappings = w->added[0].mappings });
 	m = report(f);
-	assert_int_equal(m->sample[0]->n_location_id, 2);
+	assert_int_equal(m->sample[0]->n_location_id, 3);
 	assert_location(m, 0, 0, "[testvm]: Object.run: 2");
 	assert_int_equal(m->location[m->sample[0]->location_id[1] - 1]->address & 0xfff, 0x00f);
 	perftools__profiles__profile__free_unpacked(m, NULL);

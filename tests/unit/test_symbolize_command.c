@@ -421,6 +421,7 @@ struct shape {
 	const char *path, *build_id;
 	uint64_t start, limit, offset, address; /* as in the profile */
 	const char *name; /* name in the profile; NULL = none */
+	bool nameless; /* it stands in for one */
 };
 
 /* The segment of symbolize_me. */
@@ -467,7 +468,10 @@ static void write_profile(const char *path, const struct shape *shape)
 	const struct pprof_mapping mapping = { shape->start, shape->limit, shape->offset,
 		shape->path, shape->build_id };
 	const struct pprof_line line = {
-		.name = shape->name, .system_name = shape->name, .file = ""
+		.name = shape->name,
+		.system_name = shape->nameless ? "" : shape->name,
+		.file = "",
+		.nameless = shape->nameless,
 	};
 	uint64_t mapping_id, location;
 	const int64_t value = 5;
@@ -624,6 +628,23 @@ static void existing_names_are_kept(void **state)
 	assert_memory_equal(run.err, "added names to 0 of 0 ", 22);
 }
 
+/* The start of a function without a symbol: a debug file may have come since. */
+static void what_stands_in_for_a_name_is_replaced(void **state)
+{
+	struct shape shape;
+
+	(void)state;
+	own_mapping(&shape);
+	shape.path = self;
+	shape.build_id = own_build_id();
+	shape.name = "test_symbolize_command+0x1000";
+	shape.nameless = true;
+	names_for(&shape, "", "symbolize_me");
+	assert_memory_equal(run.err, "added names to 1 of 1 ", 22);
+	shape.build_id = "ffffffffffffffffffff";
+	names_for(&shape, "", "test_symbolize_command+0x1000");
+}
+
 /* As they are in profiles, with the mapping or, for the kernel's own, without. */
 static void a_link_address_of_the_kernel(void **state)
 {
@@ -727,6 +748,7 @@ int main(int argc, char **argv)
 		CASE(mappings_in_elf_addresses),
 		CASE(another_build_gets_no_names),
 		CASE(existing_names_are_kept),
+		CASE(what_stands_in_for_a_name_is_replaced),
 		CASE(the_kernels_addresses_need_its_build_id),
 		CASE(a_profile_that_cannot_be_read_or_written),
 	};

@@ -82,10 +82,9 @@ static void test_what_is_no_function(void **)
 					 .flags = SHF_ALLOC | SHF_WRITE,
 					 .address = TEXT + TEXT_SIZE,
 					 .size = 0x100 });
-	for (int i = 0; i < 7; i++) {
+	for (int i = 0; i < 6; i++) {
 		static const struct elf_symbol_spec odd[] = {
 			{ .name = "a.c", .section = 1, .type = STT_FILE },
-			{ .name = "object", .section = 1, .type = STT_OBJECT },
 			{ .name = "section", .section = 1, .type = STT_SECTION },
 			{ .name = "undefined", .section = SHN_UNDEF },
 			{ .name = "absolute", .section = SHN_ABS },
@@ -100,6 +99,55 @@ static void test_what_is_no_function(void **)
 	}
 	index = index_of(&elf, NULL);
 	assert_string_equal(names(index, 0), "");
+	index_destroy(index);
+}
+
+/* GHC says of functions that they are objects. Elsewhere a function at the address is better. */
+static void test_objects_in_code(void **)
+{
+	struct elf_writer elf;
+	struct index *index;
+
+	begin(&elf);
+	for (uint64_t i = 0; i < 2; i++)
+		elf_writer_symbol(&elf, &(struct elf_symbol_spec){ .name = "object_info",
+						.address = TEXT + 0x10 + 0x10 * i,
+						.size = 0x10,
+						.section = 1,
+						.bind = STB_GLOBAL,
+						.type = STT_OBJECT });
+	add(&elf, "function", 0x20, 0x10, STB_LOCAL);
+	index = index_of(&elf, NULL);
+	assert_string_equal(names(index, 0x1f), "object_info");
+	assert_string_equal(names(index, 0x2f), "function");
+	assert_string_equal(names(index, 0x30), "");
+	index_destroy(index);
+}
+
+/* In a stripped file other functions may follow, whose symbols are gone. */
+static void test_label_of_a_stripped_file_ends_nowhere(void **)
+{
+	struct elf_writer elf;
+	struct index *index;
+
+	begin(&elf);
+	elf_writer_symbol(&elf, &(struct elf_symbol_spec){ .name = "label",
+					.address = TEXT + 0x10,
+					.section = 1,
+					.bind = STB_GLOBAL,
+					.notype = true,
+					.dynamic = true });
+	elf_writer_symbol(&elf, &(struct elf_symbol_spec){ .name = "sized",
+					.address = TEXT + 0x40,
+					.size = 0x10,
+					.section = 1,
+					.bind = STB_GLOBAL,
+					.notype = true,
+					.dynamic = true });
+	index = index_of(&elf, NULL);
+	assert_string_equal(names(index, 0x10), "");
+	assert_string_equal(names(index, 0x30), "");
+	assert_string_equal(names(index, 0x4f), "sized");
 	index_destroy(index);
 }
 
@@ -229,6 +277,8 @@ int main(void)
 		cmocka_unit_test(test_both_tables),
 		cmocka_unit_test(test_versions_are_cut),
 		cmocka_unit_test(test_what_is_no_function),
+		cmocka_unit_test(test_objects_in_code),
+		cmocka_unit_test(test_label_of_a_stripped_file_ends_nowhere),
 		cmocka_unit_test(test_labels_and_mapping_symbols),
 		cmocka_unit_test(test_size_0_ends_with_its_section),
 		cmocka_unit_test(test_end_label_of_a_section_is_not_the_next_one),

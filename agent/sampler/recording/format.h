@@ -84,9 +84,16 @@ struct recording_call {
 	 * NUL. */
 };
 
+/* What a report puts beside or leaves of the names. */
+enum recording_additions {
+	RECORDING_FILE_HASHES = 1 << 0,
+	RECORDING_BARE_ADDRESSES = 1 << 1,
+};
+
 struct recording_report {
 	int64_t time_ns, duration_ns, period;
-	uint32_t cycles, off_cpu, no_inlines, no_demangle, no_labels, file_hashes;
+	uint32_t cycles, off_cpu, no_inlines, no_demangle, no_labels;
+	uint32_t additions; /* enum recording_additions */
 	uint32_t comment_bytes; /* of the comment, which follows; UINT32_MAX = none */
 	uint32_t process_count; /* whose numbers follow (uint32_t); UINT32_MAX = all */
 	uint32_t pprof_bytes; /* of the gzip-compressed pprof, which follows */

@@ -52,7 +52,12 @@ struct symbolized {
 	const struct symbolized_mapping *mapping;
 	enum symbolize_outcome outcome;
 	bool kernel;
-	size_t line_count; /* 0 unless named or a marker */
+	size_t line_count; /* 0 unless named, nameless or a marker */
+	/*
+	 * Code without a symbol in a known function: the only line has the function's start for a
+	 * name, `libfoo.so+0x62f00`, and no linkage name. The outcome is SYMBOLIZE_NO_SYMBOL.
+	 */
+	bool nameless;
 	/* Innermost first. Their texts are valid until the next question. */
 	struct index_frame lines[INDEX_MAX_FRAMES];
 };

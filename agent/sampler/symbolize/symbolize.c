@@ -2,6 +2,7 @@
 #include "agent/sampler/symbolize/symbolize.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,6 +20,7 @@ enum {
 	BUILD_ID_TEXT_BYTES = 2 * BUILD_ID_MAX_BYTES + 1,
 	KERNEL_NAME_BYTES = 128, /* MODULE_NAME_LEN is 56, names of BPF programs are shorter */
 	KERNEL_KEY = '\2',
+	START_TEXT_BYTES = 256 + 20, /* NAME_MAX, +0x, an address */
 	NO_SEGMENT = UINT32_MAX,
 };
 
@@ -46,6 +48,7 @@ struct symbolize {
 	struct intern keys; /* keys of mappings, with matching numbers; unused until the first */
 	struct symbolized_mapping **mappings;
 	size_t mapping_capacity;
+	char start[START_TEXT_BYTES]; /* name of the last frame without a symbol */
 };
 
 int symbolize_create(const struct symbolize_options *options, struct symbolize **ret_symbolize)
@@ -280,6 +283,21 @@ static int file_mapping(struct symbolize *s, const struct module *module, const 
 	return 0;
 }
 
+/* Names code without a symbol after the start of its function, if that is known. */
+static void symbolize_nameless(struct symbolize *s, const struct module *module,
+	const struct index *index, struct symbolized *frame)
+{
+	const char *path = symbolize_module_name(module), *base = strrchr(path, '/');
+	uint64_t start;
+
+	if (!index_nameless(index, frame->address, &start))
+		return;
+	snprintf(s->start, sizeof(s->start), "%.255s+0x%" PRIx64, base ? base + 1 : path, start);
+	frame->lines[0] = (struct index_frame){ .name = s->start, .linkage = "", .file = "" };
+	frame->line_count = 1;
+	frame->nameless = true;
+}
+
 static int file_frame(struct symbolize *s, const struct frame_place *at, struct symbolized *frame)
 {
 	const struct module *module = at->module;
@@ -298,6 +316,8 @@ static int file_frame(struct symbolize *s, const struct frame_place *at, struct 
 	frame->line_count = index_lookup(index, elf_addr, frame->lines, INDEX_MAX_FRAMES);
 	if (frame->line_count)
 		frame->outcome = SYMBOLIZE_NAMED;
+	else
+		symbolize_nameless(s, module, index, frame);
 	return 0;
 }
 
@@ -418,7 +438,7 @@ int symbolize_frame(struct symbolize *s, uint32_t process, const struct profile_
 	ret_frame->address = profile_frame_call(frame);
 	ret_frame->mapping = NULL;
 	ret_frame->outcome = SYMBOLIZE_NO_MAPPING;
-	ret_frame->kernel = false;
+	ret_frame->kernel = ret_frame->nameless = false;
 	ret_frame->line_count = 0;
 	err = symbolize(s, &at, ret_frame);
 	if (!err && profile_frame_kind(frame) == PROFILE_KIND_NATIVE &&

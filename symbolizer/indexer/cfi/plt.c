@@ -46,6 +46,7 @@ struct plt {
 
 /* A stub. */
 struct stub {
+	size_t length; /* of its instructions as far as they are read */
 	size_t size;
 	uint64_t slot; /* address */
 };
@@ -134,6 +135,7 @@ static bool stub_x86(struct cursor code, uint64_t address, struct stub *ret_stub
 		return false;
 	ret_stub->slot = (uint64_t)(int64_t)(int32_t)cursor_u32(&at);
 	ret_stub->slot += address + (uint64_t)(at.at - code.at);
+	ret_stub->length = (size_t)(at.at - code.at);
 	ret_stub->size = STUB_BYTES;
 	return !at.bad;
 }
@@ -158,7 +160,7 @@ static bool stub_arm64(struct cursor code, uint64_t address, struct stub *ret_st
 	ret_stub->slot = (pc & ~UINT64_C(0xfff)) + (page << 12) + (next >> 10 & 0xfff) * 8;
 	for (size_t size = (size_t)(at.at - code.at) + 4; size <= MAX_STUB_ARM64; size += 4) {
 		if (cursor_u32(&at) == 0xd61f0220 && !at.bad) { /* br x17 */
-			ret_stub->size = size;
+			ret_stub->length = ret_stub->size = size;
 			return true;
 		}
 	}
@@ -189,10 +191,15 @@ static int add_stub(struct plt *plt, uint64_t address, const struct stub *stub, 
 			     WRITER_SYMBOL_LOCAL | WRITER_SYMBOL_STUB);
 }
 
-/* Stubs in .plt.got have 8 bytes. */
+/*
+ * Stubs in .plt.got have 8 bytes if the jump fits. Not all linkers set the size of entries; in .plt
+ * the rest of the 16 bytes is for lazy binding.
+ */
 static size_t stub_bytes(const struct elf_section *section, const struct stub *stub)
 {
-	return section->entry_size == SHORT_STUB_BYTES ? SHORT_STUB_BYTES : stub->size;
+	bool fits = stub->length <= SHORT_STUB_BYTES && !strcmp(section->name, ".plt.got");
+
+	return fits || section->entry_size == SHORT_STUB_BYTES ? SHORT_STUB_BYTES : stub->size;
 }
 
 static int read_stubs(struct plt *plt, const struct elf_section *section)

@@ -96,9 +96,15 @@ static int add_function(struct job *job, uint64_t size, struct function f)
 static int add_fde(void *context, const struct cfi_fde *fde)
 {
 	struct job *job = context;
+	uint64_t high;
+	int err = 0;
 
 	if (fde->low >= job->skip->low && fde->low < job->skip->high)
 		return 0;
+	if (!__builtin_add_overflow(fde->low, fde->size, &high))
+		err = writer_extent(job->w, fde->low, high);
+	if (err)
+		return err;
 	return add_function(job, fde->size,
 		(struct function){
 			.low = fde->low,

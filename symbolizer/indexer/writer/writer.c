@@ -50,6 +50,7 @@ void index_writer_destroy(struct index_writer *w)
 	free(w->nodes);
 	free(w->ranges);
 	free(w->symbols);
+	free(w->extents);
 	free(w->rows.items);
 	free(w->sequences);
 	free(w->unwind_pages);
@@ -396,6 +397,7 @@ int writer_symbol(struct index_writer *w, uint64_t address, uint64_t size, uint6
 		.rank = (uint8_t)(rank & (WRITER_SYMBOL_RESOLVER - 1)),
 		.is_resolver = rank & WRITER_SYMBOL_RESOLVER,
 		.is_stub = rank & WRITER_SYMBOL_STUB,
+		.is_label = rank & WRITER_SYMBOL_LABEL,
 		.is_foreign = w->is_foreign,
 	};
 	return 0;

@@ -94,13 +94,22 @@ enum writer_symbol_rank {
 	/* What a symbol is, or-ed to its rank. */
 	WRITER_SYMBOL_RESOLVER = 1 << 8, /* STT_GNU_IFUNC */
 	WRITER_SYMBOL_STUB = 1 << 9, /* of the procedure linkage table: no function */
+	/* One of several in its function, or of others that are gone: may end anywhere. */
+	WRITER_SYMBOL_LABEL = 1 << 10,
 };
 /*
- * Adds a symbol of executable code. SIZE 0 (assembly): it reaches to the next symbol or the end of
- * the section, LIMIT.
+ * Adds a symbol of executable code. SIZE 0 (assembly): it reaches to the end of its extent, without
+ * one to the next extent, in each case at most to the next symbol and the end of the section,
+ * LIMIT. A label without an extent names nothing.
  */
 int writer_symbol(struct index_writer *w, uint64_t address, uint64_t size, uint64_t limit,
 	uint32_t name, enum writer_symbol_rank rank);
+
+/*
+ * Adds an extent: [low, high) is one function, says an entry for unwinding. Where it has no name,
+ * the index has its start. Of overlapping extents the one that starts last counts.
+ */
+int writer_extent(struct index_writer *w, uint64_t low, uint64_t high);
 
 /* Sets the facts of the program's runtime, as struct index_runtime. */
 void writer_runtime(

@@ -10,6 +10,8 @@
  * the outer one has the code again. Among symbols with one start the higher rank wins, then the
  * larger, then the later one. A symbol without a size may end anywhere, so it only gets addresses
  * that no other symbol has.
+ *
+ * Extents: what no function and no symbol covers, again the innermost.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -20,6 +22,7 @@
 
 static const uint64_t SYMBOL_RANK = UINT64_C(1) << 63;
 static const uint64_t SIZELESS_RANK = UINT64_C(1) << 62;
+static const uint64_t EXTENT_RANK = UINT64_MAX - UINT32_MAX;
 
 /* Ascending by address; the best one of an address last. */
 static int by_weight(const void *a, const void *b)
@@ -39,13 +42,15 @@ struct node_ranking {
 	const struct build_node *nodes;
 	const struct build_symbol *symbols;
 	size_t first_symbol; /* nodes from here on represent symbols, in order */
-	size_t node_count;
+	size_t node_count; /* those after them are extents */
 };
 
 static uint64_t rank_node(const void *context, uint32_t id)
 {
 	const struct node_ranking *r = context;
 
+	if (id >= r->node_count)
+		return EXTENT_RANK | (UINT32_MAX - id);
 	if (id < r->first_symbol)
 		return (uint64_t)r->nodes[id].root << 16 | (UINT16_MAX - r->nodes[id].depth);
 	return SYMBOL_RANK | (r->symbols[id - r->first_symbol].high ? 0 : SIZELESS_RANK) |
@@ -68,8 +73,9 @@ static int add_symbol_nodes(struct index_writer *w)
 		while (next < w->symbol_count && w->symbols[next].low <= s->low)
 			next++;
 		if (!high)
-			high = next < w->symbol_count ? MIN(w->symbols[next].low, s->limit)
-						      : s->limit;
+			high = writer_extent_end(w, s);
+		if (!s->high && next < w->symbol_count)
+			high = MIN(high, w->symbols[next].low);
 		w->nodes[id] = (struct build_node){
 			.parent = WRITER_NONE, .linkage = s->name, .root = id, .unit = WRITER_NONE
 		};
@@ -91,16 +97,22 @@ int writer_flatten(struct index_writer *w)
 	struct node_ranking ranking = { .first_symbol = w->node_count };
 	int err = writer_link_symbols(w);
 
+	writer_extents_sort(w);
 	if (!err)
 		err = add_symbol_nodes(w);
+	if (!err)
+		err = writer_extents_add_ranges(w, (uint32_t)w->node_count);
 	if (err)
 		return err;
 	ranking.nodes = w->nodes;
 	ranking.symbols = w->symbols;
 	ranking.node_count = w->node_count;
 	err = spans_flatten(w->ranges, w->range_count, rank_node, &ranking, &w->spans);
+	writer_extents_settle(w, (uint32_t)w->node_count);
 	free(take(w->ranges));
 	free(take(w->symbols));
+	free(take(w->extents));
 	w->range_count = w->range_capacity = w->symbol_count = w->symbol_capacity = 0;
+	w->extent_count = w->extent_capacity = 0;
 	return err;
 }

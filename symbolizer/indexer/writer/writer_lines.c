@@ -196,7 +196,7 @@ static uint32_t span_unit(const struct index_writer *w, size_t span)
 {
 	uint32_t id = w->spans.items[span].id;
 
-	return id == UINT32_MAX ? WRITER_NONE : w->nodes[w->nodes[id].root].unit;
+	return id < w->node_count ? w->nodes[w->nodes[id].root].unit : WRITER_NONE;
 }
 
 void writer_lines_each(const struct index_writer *w, writer_row_sink *sink, void *context)

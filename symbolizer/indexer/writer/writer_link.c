@@ -4,6 +4,9 @@
  * unit (anonymous namespaces, lambdas, members of local classes), but the symbol table has them.
  * The symbol at a function's first address is used only if it can name the same function: with
  * folded code other functions have symbols there, too.
+ *
+ * A function without any name takes the best symbol there is: its name is in a file that dwz made,
+ * and that is missing.
  */
 #include <ctype.h>
 #include <string.h>
@@ -75,6 +78,10 @@ static int link_node(struct index_writer *w, struct build_node *node, uint32_t a
 		/* All functions of a file may be at one address, and all its symbols. */
 		if (s->low != address || !work_spend(writer_work(w), strlen(symbol) + 1))
 			break;
+		if (!*name) {
+			node->linkage = s->name;
+			return 0;
+		}
 		if (!demangle_is_mangled(symbol) || !speaks_of(symbol, name))
 			continue;
 		node->name = 0; /* the symbol has more detail: parameters */

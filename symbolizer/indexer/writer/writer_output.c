@@ -188,8 +188,8 @@ static void put_spans(struct output *out, const struct index_writer *w, const st
 	for (size_t i = 0; i < w->spans.count; i++) {
 		struct index_span span = {
 			.address = spans[i].address,
-			.node = spans[i].id == UINT32_MAX ? INDEX_NO_NODE
-							  : s->node_numbers[spans[i].id],
+			.node = spans[i].id < w->node_count ? s->node_numbers[spans[i].id]
+							    : spans[i].id,
 		};
 
 		writer_output_put(out, &span, sizeof(span));

@@ -23,7 +23,7 @@ static int select_nodes(struct index_writer *w, struct selection *s)
 	if (!s->node_numbers)
 		return -ENOMEM;
 	for (size_t i = 0; i < w->spans.count; i++)
-		if (w->spans.items[i].id != UINT32_MAX)
+		if (w->spans.items[i].id < w->node_count)
 			s->node_numbers[w->spans.items[i].id] = 1;
 	/* Parents have lower numbers than their children. */
 	for (size_t i = w->node_count; i-- > 0;)

@@ -41,8 +41,14 @@ struct build_symbol {
 	uint32_t limit;
 	uint32_t name;
 	uint8_t rank;
-	bool is_resolver, is_stub;
+	bool is_resolver, is_stub, is_label;
 	bool is_foreign; /* from a debug file */
+};
+
+/* One function, by an entry for unwinding. */
+struct build_extent {
+	uint32_t low, high;
+	bool is_nameless; /* no symbol covers its first byte; set by writer_extents_settle() */
 };
 
 struct index_writer {
@@ -66,6 +72,8 @@ struct index_writer {
 	size_t range_count, range_capacity;
 	struct build_symbol *symbols;
 	size_t symbol_count, symbol_capacity;
+	struct build_extent *extents;
+	size_t extent_count, extent_capacity;
 	struct build_rows rows;
 	struct build_sequence *sequences;
 	size_t sequence_count, sequence_capacity;
@@ -73,7 +81,8 @@ struct index_writer {
 	struct build_sequence sequence; /* the current one */
 	uint32_t sequence_limit; /* end of the code around the sequence */
 
-	struct spans spans; /* of nodes, made by writer_flatten() */
+	/* Made by writer_flatten(). Ids are nodes, or INDEX_NAMELESS and up as in the file. */
+	struct spans spans;
 	struct writer_lines *lines; /* made by writer_lines_prepare() */
 
 	struct index_unwind_entry *unwind_pages;
@@ -113,6 +122,18 @@ bool writer_code_offset(
 	const struct index_writer *w, uint64_t address, uint32_t *ret_offset, uint32_t *ret_end);
 /* writer_flatten.c: sorts the symbols and gives nodes their linkage names. May be repeated. */
 int writer_link_symbols(struct index_writer *w);
+/*
+ * writer_extents.c. Sorts the extents; the others need that. The end of SYMBOL, which has no size,
+ * if no other symbol comes before.
+ */
+void writer_extents_sort(struct index_writer *w);
+uint32_t writer_extent_end(const struct index_writer *w, const struct build_symbol *symbol);
+/*
+ * Adds a range for each extent, with ids from FIRST_ID on; later turns those ids in the spans into
+ * what the file says of code without a name.
+ */
+int writer_extents_add_ranges(struct index_writer *w, uint32_t first_id);
+void writer_extents_settle(struct index_writer *w, uint32_t first_id);
 /* writer_flatten.c: turns ranges and symbols into spans. */
 int writer_flatten(struct index_writer *w);
 /*

@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/* Why a user stack does not reach its thread's first function, and how a profile says so. */
+#include <stdint.h>
+
+#include "base/metrics.h"
+
+/* The reason of a stack with FLAGS (enum profile_stack_flags) and without a root. */
+enum metric truncation_of(uint32_t flags);
+
+/*
+ * The name of the frame that stands for the callers that are missing: `[truncated: REASON]` with
+ * the REASON of fathom_unwind_truncated_total. A constant. END is one of that counter's metrics.
+ */
+const char *truncation_mark(enum metric end);

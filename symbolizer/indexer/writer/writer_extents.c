@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Where functions begin and end according to the entries that exceptions are unwound with. A
+ * stripped file has them for nearly all of its code. They give code without a symbol the start of
+ * its function, and symbols without a size their end.
+ */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "base/array.h"
+#include "base/cleanup.h"
+#include "symbolizer/indexer/writer/writer_state.h"
+
+enum {
+	MAX_EXTENTS = 1 << 22,
+	FUNCTION_ALIGN = 16, /* used by compilers */
+};
+
+int writer_extent(struct index_writer *w, uint64_t low, uint64_t high)
+{
+	uint32_t offset, end;
+	int err = writer_close_code(w);
+
+	if (err)
+		return err;
+	if (low >= high || !writer_code_offset(w, low, &offset, &end))
+		return 0;
+	err = array_reserve(w->extents, w->extent_capacity, w->extent_count + 1, MAX_EXTENTS);
+	if (err)
+		return err;
+	w->extents[w->extent_count++] = (struct build_extent){
+		.low = offset,
+		.high = (uint32_t)MIN(high - w->base, (uint64_t)end),
+	};
+	return 0;
+}
+
+static int extent_by_low(const void *a, const void *b)
+{
+	const struct build_extent *x = a, *y = b;
+
+	if (x->low != y->low)
+		return x->low < y->low ? -1 : 1;
+	return x->high < y->high ? -1 : x->high > y->high;
+}
+
+void writer_extents_sort(struct index_writer *w)
+{
+	for (size_t i = 1; i < w->extent_count; i++)
+		if (extent_by_low(&w->extents[i - 1], &w->extents[i]) > 0) {
+			qsort(w->extents, w->extent_count, sizeof(*w->extents), extent_by_low);
+			return;
+		}
+}
+
+/* Returns the number of extents that start at or below OFFSET. */
+static size_t extents_upto(const struct index_writer *w, uint32_t offset)
+{
+	size_t low = 0, high = w->extent_count;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (w->extents[middle].low <= offset)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+uint32_t writer_extent_end(const struct index_writer *w, const struct build_symbol *symbol)
+{
+	size_t next = extents_upto(w, symbol->low);
+	uint32_t end = symbol->limit;
+
+	if (next < w->extent_count)
+		end = MIN(end, w->extents[next].low);
+	if (next && w->extents[next - 1].high > symbol->low)
+		return MIN(end, w->extents[next - 1].high);
+	/* Of the labels of a stripped file only those that others use are left. */
+	return symbol->is_label ? symbol->low : end;
+}
+
+/* Padding before the next function counts as part of this one: that saves a span for each. */
+static uint32_t extent_padded_end(const struct index_writer *w, size_t number)
+{
+	const struct build_extent *extent = &w->extents[number];
+	uint32_t next = number + 1 < w->extent_count ? extent[1].low : extent->high;
+
+	if (next > extent->high && next - extent->high < FUNCTION_ALIGN &&
+		!((w->base + next) % FUNCTION_ALIGN))
+		return next;
+	return extent->high;
+}
+
+int writer_extents_add_ranges(struct index_writer *w, uint32_t first_id)
+{
+	size_t ranges = w->range_count + w->extent_count;
+	int err = array_reserve(w->ranges, w->range_capacity, ranges, SIZE_MAX / 16);
+
+	for (size_t i = 0; i < w->extent_count && !err; i++)
+		w->ranges[w->range_count++] = (struct interval){
+			.low = w->extents[i].low,
+			.high = extent_padded_end(w, i),
+			.id = first_id + (uint32_t)i,
+		};
+	return err;
+}
+
+/*
+ * The span's content. An extent whose first bytes belong to a named function is that function's:
+ * the rest of it, behind the end of the symbol, does not get another name.
+ */
+static uint32_t extent_settle(struct index_writer *w, const struct span *span, uint32_t first_id)
+{
+	struct build_extent *extent;
+	uint32_t distance;
+
+	if (span->id == UINT32_MAX || span->id < first_id)
+		return span->id;
+	extent = &w->extents[span->id - first_id];
+	distance = span->address - extent->low;
+	extent->is_nameless |= !distance;
+	if (!extent->is_nameless || distance >= INDEX_NO_NODE - INDEX_NAMELESS)
+		return UINT32_MAX;
+	return INDEX_NAMELESS + distance;
+}
+
+void writer_extents_settle(struct index_writer *w, uint32_t first_id)
+{
+	struct spans *spans = &w->spans;
+	size_t kept = 0;
+
+	for (size_t i = 0; i < spans->count; i++) {
+		struct span span = spans->items[i];
+
+		span.id = extent_settle(w, &span, first_id);
+		if (kept && span.id == UINT32_MAX && spans->items[kept - 1].id == UINT32_MAX)
+			continue;
+		spans->items[kept++] = span;
+	}
+	spans->count = kept;
+}
