@@ -273,8 +273,8 @@ int sampler_stop(struct sampler *sampler)
 	int err;
 
 	note_call(SAMPLER_CALL_STOP, 0);
-	windows_stop(sampler->windows);
 	err = collect_stop(sampler->collect);
+	windows_stop(sampler->windows);
 	upkeep_set_sampling(&sampler->upkeep, false);
 	(void)collect_drain(sampler->collect, 0);
 	module_indexes_identify(sampler->module_indexes);

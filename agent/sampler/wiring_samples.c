@@ -46,10 +46,11 @@ static const struct abi_stack *on_raw_stack(void *context, uint32_t window, uint
 	return windows_get_raw(sampler->windows, window, id);
 }
 
-static void on_sampled(void *context, uint64_t time_ns)
+static void on_sampled(void *context, uint32_t window, uint64_t time_ns)
 {
 	const struct sampler *sampler = context;
 
+	windows_sampled(sampler->windows, window, time_ns);
 	module_indexes_set_time(sampler->module_indexes, time_ns);
 }
 

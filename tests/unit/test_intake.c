@@ -41,8 +41,9 @@ static void leave_out(void *context, uint32_t tgid, bool out)
 	}
 }
 
-static void sampled_at(void *context, uint64_t time_ns)
+static void sampled_at(void *context, uint32_t window, uint64_t time_ns)
 {
+	(void)window;
 	struct intake_fixture *f = context;
 
 	f->sampled_ns = time_ns;

@@ -144,8 +144,9 @@ static void leave_out(void *context, uint32_t tgid, bool out)
 	assert_false(out);
 }
 
-static void sampled_at(void *context, uint64_t time_ns)
+static void sampled_at(void *context, uint32_t window, uint64_t time_ns)
 {
+	(void)window;
 	(void)context;
 	(void)time_ns;
 }

@@ -473,6 +473,25 @@ static void new_limits_apply_when_asked(void **state)
 	assert_int_equal(put(f, "x", NOON), -E2BIG);
 }
 
+/* Wherever windows end between two tenths of a second. */
+static void windows_that_touch_have_names_that_touch(void **state)
+{
+	const int64_t ms = SECOND / 1000;
+	int64_t begin = NOON, end;
+	struct file_name name;
+
+	(void)state;
+	for (int64_t i = 0; i < 500; i++, begin = end) {
+		int64_t tenths = (begin + 50 * ms) / FILE_NAME_TENTH_NS;
+
+		end = begin + 10 * SECOND + (i * 37 % 101) * ms;
+		assert_true(file_name_init(&name, "x", begin, end - begin));
+		assert_int_equal(name.time_tenths, tenths);
+		assert_int_equal(name.time_tenths + name.duration_tenths,
+			(end + 50 * ms) / FILE_NAME_TENTH_NS);
+	}
+}
+
 /* Files with distinct names: the list stores each name once, and has a limit for them. */
 static void as_many_names_as_the_list_holds(void **state)
 {
@@ -744,6 +763,7 @@ int main(void)
 		CASE(older_files_go_before_files_from_the_future),
 		CASE(new_limits_apply_when_asked),
 		cmocka_unit_test(as_many_names_as_the_list_holds),
+		cmocka_unit_test(windows_that_touch_have_names_that_touch),
 		CASE(more_names_than_the_list_holds_cost_the_oldest),
 		CASE(a_restart_goes_on),
 		CASE(partly_written_files_are_removed),

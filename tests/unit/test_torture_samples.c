@@ -106,8 +106,9 @@ static void ignore_leave_out(void *context, uint32_t tgid, bool out)
 	(void)out;
 }
 
-static void ignore_time(void *context, uint64_t time_ns)
+static void ignore_time(void *context, uint32_t window, uint64_t time_ns)
 {
+	(void)window;
 	(void)context;
 	(void)time_ns;
 }

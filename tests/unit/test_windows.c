@@ -14,6 +14,7 @@
 
 #include "agent/loop/loop.h"
 #include "agent/sampler/windows/windows.h"
+#include "base/cleanup.h"
 #include "base/clock.h"
 #include "tests/unit/clock_ahead.h"
 
@@ -32,6 +33,7 @@ struct owner {
 	/* Samples of window `late` that arrive with the next drain. */
 	unsigned int late_samples;
 	uint32_t late;
+	uint64_t telling_ns; /* how long the kernel side takes to begin a window */
 	uint64_t reporting_ns; /* how long the owner's report of a sealed window takes */
 	uint64_t reported_ns; /* when it finished the last one */
 	unsigned int last_samples; /* added when a window is about to be sealed */
@@ -76,6 +78,7 @@ static uint32_t on_next_number(void *context)
 	struct owner *o = context;
 
 	note(o, 'n');
+	ahead_ns += o->telling_ns;
 	return ++o->number;
 }
 
@@ -371,6 +374,88 @@ static void window_carries_its_own_times(void **state)
 	assert_false(sample_types_have(&o->sealed.types, 0));
 }
 
+static uint64_t real_end_of(const struct sealed_window *window)
+{
+	return window->began_real_ns + window->ended_ns - window->began_ns;
+}
+
+/* Whatever keeps the thread off the CPU between its steps. */
+static void a_window_begins_where_the_one_before_ends_on_both_clocks(void **state)
+{
+	static const uint64_t telling_ns[] = { 500 * 1000000, 0, 3, 20 * 1000000 };
+	struct owner *o = *state;
+	struct sealed_window before;
+
+	windows_start(o->windows);
+	for (size_t i = 0; i < ARRAY_SIZE(telling_ns); i++) {
+		ahead_ns += 10 * SECOND;
+		o->telling_ns = telling_ns[i];
+		assert_int_equal(windows_rotate(o->windows), 0);
+		run_until_settled(o);
+		if (i) {
+			assert_int_equal(o->sealed.began_ns, before.ended_ns);
+			assert_int_equal(o->sealed.began_real_ns, real_end_of(&before));
+		}
+		before = o->sealed;
+	}
+}
+
+/* Ticks of two CPUs, taken while the thread is off its CPU in the middle of the change. */
+static void a_window_has_no_more_time_than_passed(void **state)
+{
+	struct owner *o = *state;
+	const uint64_t cpus = 2;
+	uint64_t asked_ns, told_ns, ticks[2] = { 0 };
+	struct sealed_window windows[2];
+
+	windows_start(o->windows);
+	ahead_ns += SECOND;
+	o->telling_ns = SECOND / 2;
+	asked_ns = clock_monotonic_ns();
+	told_ns = asked_ns + SECOND / 4;
+	assert_int_equal(windows_rotate(o->windows), 0);
+	for (uint64_t at = asked_ns - SECOND; at < asked_ns + SECOND / 2; at += PERIOD) {
+		windows_sampled(o->windows, at < told_ns ? 1 : 2, at);
+		ticks[at >= told_ns] += cpus;
+	}
+	run_until_settled(o);
+	windows[0] = o->sealed;
+	windows[1] = windows_current(o->windows);
+	windows[1].ended_ns = asked_ns + SECOND / 2;
+	assert_int_equal(windows[1].began_ns, windows[0].ended_ns);
+	assert_int_equal(windows[1].began_real_ns, real_end_of(&windows[0]));
+	for (size_t i = 0; i < 2; i++)
+		assert_in_range(ticks[i] * PERIOD, 1,
+			cpus * (windows[i].ended_ns - windows[i].began_ns + PERIOD));
+}
+
+static void only_the_first_samples_of_a_window_say_when_it_began(void **state)
+{
+	struct owner *o = *state;
+	uint64_t asked_ns, began_ns;
+
+	windows_start(o->windows);
+	ahead_ns += SECOND;
+	asked_ns = clock_monotonic_ns();
+	o->telling_ns = SECOND;
+	assert_int_equal(windows_rotate(o->windows), 0);
+	began_ns = windows_current(o->windows).began_ns;
+	assert_true(began_ns >= asked_ns + SECOND);
+	windows_sampled(o->windows, 1, asked_ns + 7);
+	windows_sampled(o->windows, 2, began_ns + 7);
+	assert_int_equal(windows_current(o->windows).began_ns, began_ns);
+	windows_sampled(o->windows, 2, began_ns - 7);
+	assert_int_equal(windows_current(o->windows).began_ns, began_ns - 7);
+	/* It cannot have begun before the kernel side was asked. */
+	windows_sampled(o->windows, 2, 7);
+	assert_in_range(windows_current(o->windows).began_ns, asked_ns, asked_ns + SECOND / 2);
+	began_ns = windows_current(o->windows).began_ns;
+	run_until_settled(o);
+	assert_int_equal(o->sealed.ended_ns, began_ns);
+	windows_sampled(o->windows, 2, began_ns - 1);
+	assert_int_equal(windows_current(o->windows).began_ns, began_ns);
+}
+
 static void window_keeps_the_period_that_it_had(void **state)
 {
 	struct owner *o = *state;
@@ -596,6 +681,9 @@ int main(void)
 		WINDOWS_TEST(a_window_ends_after_the_one_before_was_reported),
 		WINDOWS_TEST(window_can_be_sealed_at_once),
 		WINDOWS_TEST(window_carries_its_own_times),
+		WINDOWS_TEST(a_window_begins_where_the_one_before_ends_on_both_clocks),
+		WINDOWS_TEST(a_window_has_no_more_time_than_passed),
+		WINDOWS_TEST(only_the_first_samples_of_a_window_say_when_it_began),
 		WINDOWS_TEST(window_keeps_the_period_that_it_had),
 		WINDOWS_TEST(last_window_ends_when_sampling_stops),
 		WINDOWS_TEST(window_that_never_started_is_empty),

@@ -170,7 +170,7 @@ static struct process *intake_sampled_process(
 	if (!i->first_sample_ns)
 		i->first_sample_ns = time_ns;
 	i->newest_sample_ns = time_ns;
-	i->options.sampled(i->options.context, time_ns);
+	i->options.sampled(i->options.context, s->window, time_ns);
 	p = intake_get_process(i, time_ns, s);
 	if (p && !intake_wants(i, time_ns, p, s)) {
 		intake_leave_out(i, s->tgid, true);

@@ -41,8 +41,8 @@ struct intake_options {
 	void (*leave_out)(void *context, uint32_t tgid, bool out);
 	/* P is not wanted: perhaps nothing of SAMPLE's control group is. */
 	void (*unwanted)(void *context, const struct process *p, const struct abi_sample *sample);
-	/* A sample taken at TIME_NS arrived; its process is determined next. */
-	void (*sampled)(void *context, uint64_t time_ns);
+	/* A sample of WINDOW taken at TIME_NS arrived; its process is determined next. */
+	void (*sampled)(void *context, uint32_t window, uint64_t time_ns);
 	/*
 	 * SAMPLE belongs to P. Its attributed sample follows, at once or when its walk is finished.
 	 */

@@ -22,6 +22,9 @@ enum { TAP_SHARE = 4 }; /* a tap's limit is a window's limit / TAP_SHARE */
 static const uint64_t GRACE_NS = 20000000;
 static const uint64_t BUILDS_LOOK_NS = 100000000;
 static const uint64_t LONGEST_WAIT_NS = UINT64_C(5000000000);
+/* Less than this is no step of the wall clock, but the uncertainty of reading it. */
+static const uint64_t CLOCK_STEP_NS = 1000000;
+static const uint64_t QUICK_READING_NS = 20000;
 
 enum window_state {
 	WINDOW_ABSENT = 0,
@@ -34,6 +37,7 @@ struct window {
 	enum window_state state;
 	uint32_t number;
 	bool first; /* what ended before it began belongs to it, too */
+	uint64_t asked_ns; /* before the kernel side was told to begin it */
 	uint64_t began_ns, ended_ns, began_real_ns; /* see struct sealed_window; 0 = not yet */
 	uint64_t period;
 	struct profile *profile;
@@ -50,6 +54,7 @@ struct windows {
 	struct window current, previous;
 	struct windows_tap taps[WINDOWS_MAX_TAPS];
 	int grace_timer; /* -1 = none */
+	uint64_t real_offset_ns; /* wall time is CLOCK_MONOTONIC plus this; 0 = not known */
 	bool sealing; /* the owner's callbacks are running */
 };
 
@@ -94,13 +99,38 @@ void windows_destroy(struct windows *w)
 
 /* ---- times ---------------------------------------------------------------------------------- */
 
+/*
+ * The wall time of NOW_NS, which is recent. The two clocks differ by a constant until the wall
+ * clock is set, so the wall times of two windows are as far apart as the windows are, however long
+ * this thread is kept off the CPU between its readings.
+ */
+static uint64_t windows_real_ns(struct windows *w, uint64_t now_ns)
+{
+	enum { READINGS = 8 };
+	uint64_t shortest_ns = UINT64_MAX, offset_ns = 0, apart_ns;
+
+	for (int i = 0; i < READINGS && shortest_ns > QUICK_READING_NS; i++) {
+		uint64_t before_ns = clock_monotonic_ns(), real_ns = clock_real_ns();
+		uint64_t took_ns = clock_monotonic_ns() - before_ns;
+
+		if (took_ns < shortest_ns)
+			offset_ns = real_ns - before_ns - took_ns / 2;
+		shortest_ns = MIN(shortest_ns, took_ns);
+	}
+	apart_ns = offset_ns > w->real_offset_ns ? offset_ns - w->real_offset_ns
+						 : w->real_offset_ns - offset_ns;
+	if (apart_ns > MAX(CLOCK_STEP_NS, shortest_ns))
+		w->real_offset_ns = offset_ns;
+	return now_ns + w->real_offset_ns;
+}
+
 void windows_start(struct windows *w)
 {
 	w->current.ended_ns = 0;
 	if (w->current.began_ns)
 		return;
 	w->current.began_ns = clock_monotonic_ns();
-	w->current.began_real_ns = clock_real_ns();
+	w->current.began_real_ns = windows_real_ns(w, w->current.began_ns);
 }
 
 void windows_stop(struct windows *w)
@@ -126,15 +156,33 @@ static struct sealed_window window_seal(const struct windows *w, const struct wi
 	};
 }
 
-struct sealed_window windows_current(const struct windows *w)
+struct sealed_window windows_current(struct windows *w)
 {
 	struct sealed_window window = window_seal(w, &w->current);
 
 	if (!window.began_ns) {
 		window.began_ns = window.ended_ns;
-		window.began_real_ns = clock_real_ns();
+		window.began_real_ns = windows_real_ns(w, window.began_ns);
 	}
 	return window;
+}
+
+/*
+ * The boundary between two windows was read from the clock after the kernel side was told, by a
+ * thread that may have been kept off the CPU meanwhile. A sample shows that it is earlier.
+ */
+void windows_sampled(struct windows *w, uint32_t number, uint64_t time_ns)
+{
+	struct window *next = &w->current;
+	uint64_t early_ns;
+
+	if (w->previous.state != WINDOW_CLOSING || number != next->number ||
+		time_ns >= next->began_ns)
+		return;
+	early_ns = next->began_ns - MAX(time_ns, next->asked_ns);
+	next->began_ns -= early_ns;
+	next->began_real_ns -= early_ns;
+	w->previous.ended_ns = next->began_ns;
 }
 
 static uint64_t window_open_ns(const struct window *window)
@@ -227,8 +275,7 @@ bool windows_are_busy(const struct windows *w)
 int windows_rotate(struct windows *w)
 {
 	const struct windows_handlers *owner = &w->options.handlers;
-	struct profile *next;
-	uint64_t now_ns;
+	struct window next = { .state = WINDOW_OPEN, .period = w->current.period };
 	int err;
 
 	assert(!w->sealing && w->current.state == WINDOW_OPEN);
@@ -236,27 +283,23 @@ int windows_rotate(struct windows *w)
 		return -EBUSY;
 	/* It may still wait for builds, again and again while there are always some. */
 	windows_seal_and_settle(w);
-	err = profile_create(w->options.limit_bytes, &next);
+	err = profile_create(w->options.limit_bytes, &next.profile);
 	if (err)
 		return err;
 	err = loop_timer(w->options.loop, GRACE_NS, 0, windows_grace_over, w, &w->grace_timer);
 	if (err) {
-		profile_destroy(next);
+		profile_destroy(next.profile);
 		return err;
 	}
 	/* Not before sealing, which takes time: until there is another number, samples go on. */
-	now_ns = clock_monotonic_ns();
+	next.asked_ns = clock_monotonic_ns();
+	next.number = owner->next_number(owner->context);
+	next.began_ns = clock_monotonic_ns();
+	next.began_real_ns = windows_real_ns(w, next.began_ns);
 	w->previous = w->current;
 	w->previous.state = WINDOW_CLOSING;
-	w->previous.ended_ns = now_ns;
-	w->current = (struct window){
-		.state = WINDOW_OPEN,
-		.number = owner->next_number(owner->context),
-		.began_ns = now_ns,
-		.began_real_ns = clock_real_ns(),
-		.period = w->previous.period,
-		.profile = next,
-	};
+	w->previous.ended_ns = next.began_ns;
+	w->current = next;
 	assert(w->current.number > w->previous.number);
 	return 0;
 }
@@ -295,7 +338,7 @@ const struct abi_stack *windows_get_raw(const struct windows *w, uint32_t window
 int windows_tap_open(struct windows *w, uint32_t pid, struct windows_tap **ret_tap)
 {
 	const struct windows_handlers *owner = &w->options.handlers;
-	const uint64_t now_ns = clock_monotonic_ns(), real_ns = clock_real_ns();
+	const uint64_t now_ns = clock_monotonic_ns();
 	struct windows_tap *tap = w->taps;
 	int err;
 
@@ -310,7 +353,7 @@ int windows_tap_open(struct windows *w, uint32_t pid, struct windows_tap **ret_t
 		return err;
 	tap->pid = pid;
 	tap->began_ns = now_ns;
-	tap->began_real_ns = real_ns;
+	tap->began_real_ns = windows_real_ns(w, now_ns);
 	*ret_tap = tap;
 	return 0;
 }

@@ -92,7 +92,13 @@ uint32_t windows_number(const struct windows *w, uint32_t number);
 int windows_put_raw(const struct windows *w, const struct abi_stack *stack);
 const struct abi_stack *windows_get_raw(const struct windows *w, uint32_t window, uint64_t id);
 /* The current window as if sealed now, or when sampling stopped; empty if it never began. */
-struct sealed_window windows_current(const struct windows *w);
+struct sealed_window windows_current(struct windows *w);
+/*
+ * A sample of window NUMBER was taken at TIME_NS (CLOCK_MONOTONIC). Windows end where the next one
+ * begins, and that is never after the first sample that the next one has: what a window counts
+ * was sampled between its times.
+ */
+void windows_sampled(struct windows *w, uint32_t number, uint64_t time_ns);
 /*
  * When the oldest open window or tap began, CLOCK_MONOTONIC: what ended before has no sample in any
  * of them. 0: everything is needed.

@@ -52,10 +52,10 @@ bool file_name_init(struct file_name *n, const char *label, int64_t time_ns, int
 	int64_t time, duration;
 
 	if (time_ns < 0 || duration_ns < 0 || time_ns > INT64_MAX - half ||
-		duration_ns > INT64_MAX - half)
+		duration_ns > INT64_MAX - half - time_ns)
 		return false;
 	time = (time_ns + half) / FILE_NAME_TENTH_NS;
-	duration = (duration_ns + half) / FILE_NAME_TENTH_NS;
+	duration = (time_ns + duration_ns + half) / FILE_NAME_TENTH_NS - time;
 	if (time > LATEST_TENTHS || duration > LONGEST_TENTHS)
 		return false;
 	n->time_tenths = time;

@@ -21,8 +21,11 @@ struct file_name {
 	char label[FILE_NAME_LABEL_BYTES];
 };
 
-/* Rounds the times and cleans LABEL, one-to-one: `a b` becomes `a_b-0123abcd`. False if the time is
- * before 1970 or beyond 2262, or the window is longer than a week. */
+/*
+ * Rounds the window's begin and end, so that one begins where the one before ends, and cleans
+ * LABEL, one-to-one: `a b` becomes `a_b-0123abcd`. False if the time is before 1970 or beyond 2262,
+ * or the window is longer than a week.
+ */
 bool file_name_init(struct file_name *n, const char *label, int64_t time_ns, int64_t duration_ns);
 /* `2026-11-21/20261121T114000Z-10s-LABEL.pb.gz` */
 void file_name_format(const struct file_name *n, char *path, size_t size);
