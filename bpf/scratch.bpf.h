@@ -63,6 +63,7 @@ struct scratch {
 	struct ring_place ring;
 	struct runtime_thread runtime;
 	struct unwind_walk walk;
+	struct go_buckets go_buckets; /* while labels are read */
 };
 
 _Static_assert(offsetof(struct unwind_walk, record) ==

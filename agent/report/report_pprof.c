@@ -172,6 +172,20 @@ static int put_main_binary_first(struct pprof_report *r)
 
 /* ---- samples ---- */
 
+/* Their keys are none of ours: the profile refuses those. */
+static size_t labels_of_fiber(const struct profile *profile, const struct profile_sample *sample,
+	struct pprof_label ret_labels[ABI_FIBER_LABELS])
+{
+	const struct profile_fiber fiber = profile_fiber_at(profile, sample->fiber);
+	struct profile_fiber_label label;
+	const char *at = NULL;
+	size_t count = 0;
+
+	while (count < ABI_FIBER_LABELS && profile_fiber_next(&fiber, &at, &label))
+		ret_labels[count++] = (struct pprof_label){ .key = label.key, .text = label.value };
+	return count;
+}
+
 static size_t labels_of_sample(const struct sample_type *type, const struct profile_sample *sample,
 	struct pprof_label ret_labels[SAMPLE_LABEL_COUNT])
 {
@@ -232,7 +246,7 @@ static int report_pprof_add_sample(struct pprof_report *r, const struct profile_
 	const struct sample_types *types = &r->options->types;
 	int64_t values[ALL_VALUES] = { 0 };
 	const struct stack_facts *facts;
-	struct pprof_label labels[SAMPLE_LABEL_COUNT + PROCESS_LABELS];
+	struct pprof_label labels[SAMPLE_LABEL_COUNT + PROCESS_LABELS + ABI_FIBER_LABELS];
 	uint64_t locations[PPROF_MAX_FRAMES];
 	size_t count, label_count = 0;
 	int err;
@@ -247,6 +261,8 @@ static int report_pprof_add_sample(struct pprof_report *r, const struct profile_
 		label_count = labels_of_sample(&types->of[sample->type], sample, labels);
 	if (!r->options->no_labels && process)
 		label_count += labels_of_process(process, labels + label_count);
+	if (!r->options->no_labels)
+		label_count += labels_of_fiber(r->sources->profile, sample, labels + label_count);
 	put_values(types, sample, values);
 	err = pprof_sample(r->pprof, locations, count, values, labels, label_count);
 	if (err)

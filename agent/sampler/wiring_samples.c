@@ -46,6 +46,13 @@ static const struct abi_stack *on_raw_stack(void *context, uint32_t window, uint
 	return windows_get_raw(sampler->windows, window, id);
 }
 
+static const struct abi_fiber_facts *on_raw_facts(void *context, uint32_t window, uint64_t id)
+{
+	const struct sampler *sampler = context;
+
+	return windows_get_raw_facts(sampler->windows, window, id);
+}
+
 static void on_sampled(void *context, uint32_t window, uint64_t time_ns)
 {
 	const struct sampler *sampler = context;
@@ -201,6 +208,7 @@ static void sampler_aggregator_init(struct sampler *sampler)
 						      .resolver = &sampler->resolver,
 						      .metrics = &sampler->metrics,
 						      .call_type = PROBE_latency_stacks,
+						      .raw_facts = on_raw_facts,
 						      .profile = on_profile,
 						      .next_tap = on_next_tap,
 						      .left = on_left,

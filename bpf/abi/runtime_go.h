@@ -6,6 +6,13 @@
  */
 #include "bpf/abi/unwind.h"
 
+/* How Go keeps a goroutine's pprof labels: g.labels points to one of these. */
+enum abi_go_labels {
+	ABI_GO_LABELS_NONE = 0, /* not known, or not wanted */
+	ABI_GO_LABELS_MAP, /* a map[string]string (up to 1.23) */
+	ABI_GO_LABELS_SLICE, /* a slice of pairs of strings (from 1.24 on) */
+};
+
 /* How to read a goroutine's id: g->m->curg->goid, with g from thread-local storage. */
 struct abi_runtime_go {
 	/* Signed, from the fs base (x86_64) or tpidr_el0 (arm64); or ABI_GO_G_IN_REGISTER. */
@@ -13,6 +20,8 @@ struct abi_runtime_go {
 	abi_u32 g_m; /* offsetof(g, m) */
 	abi_u32 m_curg;
 	abi_u32 g_goid;
+	abi_u32 g_labels;
+	abi_u32 labels_kind; /* enum abi_go_labels */
 	abi_u32 reserved;
 };
 
@@ -53,4 +62,4 @@ enum abi_go_cfa {
 
 _Static_assert(ABI_CFA_GO_RACECALL + 1 == ABI_CFA_KINDS, "a runtime's rules are the last ones");
 _Static_assert(ABI_GO_SCHED_LR + 1 < ABI_FIBER_HEAD_WORDS, "all of them are shipped");
-_Static_assert(sizeof(struct abi_runtime_go) == 24, "map value's layout");
+_Static_assert(sizeof(struct abi_runtime_go) == 32, "map value's layout");

@@ -3,10 +3,10 @@
 /*
  * What the sampler writes into a CPU's ring, as PERF_SAMPLE_RAW data of the CPU's output event.
  * Each record begins with its kind. A sample is an abi_tick, an abi_switch_out or an abi_call. It
- * is preceded by an abi_stack for the kernel stack and one for the user stack, unless their frames
- * have already been shipped in this window. The user's abi_stack may also follow the sample within
- * one record. A sample whose user stack BPF could not walk to its end is an abi_unfinished. An
- * abi_wake ends the wait that an abi_switch_out began.
+ * is preceded by an abi_stack for the kernel stack and one for the user stack, and an
+ * abi_fiber_facts, unless they have already been shipped in this window. The user's abi_stack may
+ * also follow the sample within one record. A sample whose user stack BPF could not walk to its end
+ * is an abi_unfinished. An abi_wake ends the wait that an abi_switch_out began.
  *
  * perf may pad the raw area by up to 7 bytes at the end.
  */
@@ -29,6 +29,7 @@ enum abi_kind {
 	ABI_SIGHTINGS_RECORD = 5,
 	ABI_CALL = 6,
 	ABI_TRACE = 7, /* bpf/abi/trace.h */
+	ABI_FIBER_FACTS = 8, /* bpf/abi/fiber_facts.h */
 };
 
 enum {
@@ -45,6 +46,11 @@ enum abi_sample_flags {
 	 * there is no user stack.
 	 */
 	ABI_SAMPLE_EXECUTING = 1 << 3,
+	/*
+	 * Of an abi_call: fiber_id was read as the function's own file wants it, not by the facts
+	 * of fiber_generation.
+	 */
+	ABI_SAMPLE_FIBER_OF_CALL = 1 << 4,
 };
 
 enum abi_stack_flags {
@@ -77,11 +83,12 @@ struct abi_sample {
 	abi_u64 user_stack; /* id, 0 = none */
 	abi_u64 kernel_stack; /* id, 0 = none */
 	abi_u64 fiber_id; /* the fiber (goroutine) that the thread runs; 0 = none known */
+	abi_u64 fiber_facts; /* id of an abi_fiber_facts; 0 = none */
 	abi_u64 cgroup_id; /* cgroup v2; 0 = none */
 	abi_u32 tgid, tid; /* in the agent's pid namespace */
 	abi_u32 cpu;
 	abi_u32 window; /* the window the ids belong to */
-	/* Process generation that fiber_id was read for; 0 = none, or a call's. */
+	/* Process generation that fiber_id and fiber_facts were read for; 0 = none. */
 	abi_u32 fiber_generation;
 	abi_u32 unwind_generation; /* of the process whose ranges the walk used; 0 = none */
 	abi_u32 unwind_missed; /* 1 + the slot of an unwind page that is not loaded; 0 = none */
@@ -256,7 +263,7 @@ struct abi_unfinished {
 
 enum { ABI_SAMPLE_BYTES = sizeof(struct abi_tick) }; /* size of a sample of any kind */
 
-_Static_assert(sizeof(struct abi_tick) == 96, "the ring's layout");
+_Static_assert(sizeof(struct abi_tick) == 104, "the ring's layout");
 _Static_assert(sizeof(struct abi_switch_out) == ABI_SAMPLE_BYTES, "the ring's layout");
 _Static_assert(sizeof(struct abi_call) == ABI_SAMPLE_BYTES, "the ring's layout");
 _Static_assert(sizeof(struct abi_wake) == 32, "the ring's layout");
@@ -265,4 +272,4 @@ _Static_assert(sizeof(struct abi_stack) == 24, "the ring's layout");
 _Static_assert(sizeof(struct abi_sighting) == 56, "the ring's layout");
 _Static_assert(sizeof(struct abi_sightings) == 16, "the ring's layout");
 _Static_assert(sizeof(struct abi_unwind_rest) == 64 + 88 + 16 + 104 + 16, "the ring's layout");
-_Static_assert(sizeof(struct abi_unfinished) == 96 + 288, "the ring's layout");
+_Static_assert(sizeof(struct abi_unfinished) == 104 + 288, "the ring's layout");

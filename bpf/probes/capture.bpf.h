@@ -29,7 +29,7 @@ static __always_inline void capture_stacks(const struct capture *t, bool tables,
 {
 	struct abi_sample *sample = &s->walk.sample;
 
-	capture_begin(s);
+	capture_begin(t, s);
 	if (config.stacks != ABI_STACKS_USER && sample->flags & ABI_SAMPLE_KERNEL)
 		sample->kernel_stack = kernel_stack_capture(t, s);
 	if (config.stacks != ABI_STACKS_KERNEL && has_user_stack(t, sample))

@@ -13,6 +13,7 @@
 #include "bpf/kernel_types.h"
 #include "bpf/filter.bpf.h"
 #include "bpf/unwind/regs.bpf.h"
+#include "bpf/runtimes/facts.bpf.h"
 #include "bpf/runtimes/sample.bpf.h"
 #include "bpf/sample_ring.bpf.h"
 #include "bpf/scratch.bpf.h"
@@ -58,9 +59,10 @@ static __always_inline bool has_user_stack(const struct capture *t, const struct
 	return !(TASK_READ(task, flags) & TASK_MAY_BE_WORKER) || !regs_never_user(task);
 }
 
-/* Comes before the stacks. */
-static __always_inline void capture_begin(struct scratch *s)
+/* Comes after the facts and before the stacks. */
+static __always_inline void capture_begin(const struct capture *t, struct scratch *s)
 {
+	runtime_facts_take(t, s);
 	s->walk.stack_waits = 0;
 	s->walk.record.kind = ABI_STACK;
 	s->walk.record.window = s->walk.sample.window;

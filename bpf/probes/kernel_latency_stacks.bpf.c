@@ -92,7 +92,7 @@ static __always_inline void kernel_fill_sample(
 	sample->flags = ABI_SAMPLE_KERNEL;
 	take_facts(t, ABI_CALL, sample);
 	s->walk.call.duration = measured->duration;
-	capture_begin(s);
+	capture_begin(t, s);
 	/* Frames are shipped for one window. */
 	if (measured->window == sample->window)
 		sample->kernel_stack = measured->kernel_stack;

@@ -54,15 +54,13 @@ static __always_inline void latency_sample(
 	/* Known from the first call on; what runtime_read() needs comes after the first sample. */
 	if (measured->fiber_id)
 		s->walk.sample.fiber_id = measured->fiber_id;
-	s->walk.sample.flags = 0;
+	/* Read as the function's file wants it, not as the walk does. */
+	s->walk.sample.flags = measured->fiber_id ? ABI_SAMPLE_FIBER_OF_CALL : 0;
 	take_facts(&t, ABI_CALL, &s->walk.sample);
 	s->walk.call.duration = measured->duration_ns << ABI_CALL_SHIFT_BITS |
 				(measured->thin_shift & ABI_CALL_SHIFT);
-	capture_begin(s);
+	capture_begin(&t, s);
 	capture_user_stack(&t, tables, s);
-	/* Read as the function's file wants it, not as the walk does. */
-	if (measured->fiber_id)
-		s->walk.sample.fiber_generation = 0;
 	output_sample(&t, tables, s);
 	s->counters.of[ABI_COUNT_CALLS_STACKS]++;
 	s->counters.of[ABI_COUNT_STACKS_NS] += bpf_ktime_get_ns() - began_ns;

@@ -13,6 +13,7 @@
 #include "bpf/filter.bpf.h"
 #include "bpf/unwind/regs.bpf.h"
 #include "bpf/runtimes/go.bpf.h"
+#include "bpf/runtimes/go_labels.bpf.h"
 #include "bpf/scratch.bpf.h"
 #include "bpf/shared.bpf.h"
 #include "bpf/stack.bpf.h"
@@ -37,13 +38,14 @@ static __always_inline bool runtime_read_thread(const struct abi_runtime_process
 {
 	switch (how->kind) {
 	case ABI_RUNTIME_GO:
-		return go_read_thread(&how->go, place, ret_thread);
+		return go_read_thread(&how->go, place, ret_thread) &&
+		       go_find_labels(&how->go, ret_thread);
 	default:
 		return true;
 	}
 }
 
-/* Sets the sample's fiber, and what the walk needs of it. */
+/* Sets the sample's fiber, and what the walk and its facts need of it. */
 static __always_inline void runtime_read(const struct capture *t, struct scratch *s)
 {
 	const struct abi_runtime_process *how = NULL;

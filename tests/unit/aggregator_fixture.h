@@ -13,6 +13,7 @@
 #include <cmocka.h>
 
 #include "agent/sampler/samples/aggregator.h"
+#include "tests/unit/fiber_record.h"
 #include "tests/unit/raw_stack.h"
 
 enum {
@@ -54,6 +55,11 @@ static struct profile *fixture_profile(void *context, uint32_t window)
 static const struct abi_stack *fixture_raw_stack(void *context, uint32_t window, uint64_t id)
 {
 	return profile_get_raw(fixture_profile(context, window), window, id);
+}
+
+static const struct abi_fiber_facts *fixture_raw_facts(void *context, uint32_t window, uint64_t id)
+{
+	return profile_get_raw_facts(fixture_profile(context, window), window, id);
 }
 
 static struct profile *fixture_next_tap(void *context, uint32_t pid, size_t *iterator)
@@ -146,6 +152,7 @@ static inline int aggregator_set_up(void **state)
 						.resolver = &f->resolver,
 						.metrics = &f->metrics,
 						.call_type = CALL_TYPE,
+						.raw_facts = fixture_raw_facts,
 						.profile = fixture_profile,
 						.next_tap = fixture_next_tap,
 						.left = fixture_left,
@@ -243,6 +250,7 @@ static inline void add_call(struct aggregator_fixture *f, uint64_t duration_ns, 
 		.duration = duration_ns << ABI_CALL_SHIFT_BITS | shift };
 
 	call.sample.kind = ABI_CALL;
+	call.sample.flags = ABI_SAMPLE_FIBER_OF_CALL;
 	call.sample.fiber_id = 17;
 	aggregator_add(&f->aggregator, &(struct attributed_sample){
 					       .process = &f->process,

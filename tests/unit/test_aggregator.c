@@ -130,6 +130,68 @@ static void fiber_0_is_kept_for_any_program(void **state)
 	assert_int_equal(counted(f, METRIC_FIBERS_DROPPED), 0);
 }
 
+/* ---- facts about fibers ---------------------------------------------------------------------- */
+
+static void put_facts(struct aggregator_fixture *f, uint32_t flags)
+{
+	union fiber_record record;
+
+	fiber_record_begin(&record, WINDOW, 33);
+	record.facts.flags |= flags;
+	fiber_record_add(&record, "handler", "/index");
+	put_raw_facts(f->windows[WINDOW], &record);
+}
+
+static struct abi_tick tick_with_facts(void)
+{
+	struct abi_tick tick = tick_of_window(WINDOW);
+
+	tick.sample.fiber_facts = 33;
+	tick.sample.fiber_generation = GENERATION;
+	return tick;
+}
+
+static uint32_t labels_of(struct profile *profile)
+{
+	return profile_fiber_at(profile, only_sample(profile)->fiber).label_count;
+}
+
+static void facts_get_into_the_window_and_the_taps(void **state)
+{
+	struct aggregator_fixture *f = *state;
+	struct abi_tick tick = tick_with_facts();
+
+	put_facts(f, ABI_FIBER_CUT | ABI_FIBER_UNREADABLE);
+	open_tap(f, 1 << 20);
+	add_tick(f, &tick);
+	assert_int_equal(labels_of(f->windows[WINDOW]), 1);
+	assert_int_equal(labels_of(f->taps[0]), 1);
+	assert_int_equal(counted(f, METRIC_FIBER_LABELS_CUT), 1);
+	assert_int_equal(counted(f, METRIC_FIBER_LABELS_UNREADABLE), 1);
+	assert_int_equal(counted(f, METRIC_FIBER_LABELS_RESERVED), 0);
+}
+
+static void facts_of_the_program_before_are_dropped(void **state)
+{
+	struct aggregator_fixture *f = *state;
+	struct abi_tick tick = tick_with_facts();
+
+	put_facts(f, 0);
+	tick.sample.fiber_generation--;
+	add_tick(f, &tick);
+	assert_int_equal(only_sample(f->windows[WINDOW])->fiber, 0);
+}
+
+static void facts_that_were_lost_are_counted(void **state)
+{
+	struct aggregator_fixture *f = *state;
+	struct abi_tick tick = tick_with_facts();
+
+	add_tick(f, &tick);
+	assert_int_equal(only_sample(f->windows[WINDOW])->fiber, 0);
+	assert_int_equal(counted(f, METRIC_FIBER_FACTS_MISSING), 1);
+}
+
 /* ---- profiles on demand --------------------------------------------------------------------- */
 
 static void a_tick_is_in_each_tap_of_its_process(void **state)
@@ -333,6 +395,9 @@ int main(void)
 		CASE(a_tick_of_a_sealed_window_goes_into_the_current_one),
 		CASE(a_tick_in_the_kernel_is_counted_as_one),
 		CASE(a_walk_of_user_space_replaces_the_raw_stack),
+		CASE(facts_get_into_the_window_and_the_taps),
+		CASE(facts_of_the_program_before_are_dropped),
+		CASE(facts_that_were_lost_are_counted),
 		CASE(a_fiber_of_this_program_is_kept),
 		CASE(a_fiber_of_the_program_before_is_dropped),
 		CASE(fiber_0_is_kept_for_any_program),

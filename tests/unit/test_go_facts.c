@@ -12,6 +12,7 @@
 #include "bpf/abi/runtime_go.h"
 #include "symbolizer/indexer/go/go.h"
 #include "tests/unit/bytes.h"
+#include "tests/unit/dwarf_writer.h"
 #include "tests/unit/gopclntab_writer.h"
 
 enum { BUILDINFO = 0x610000, TLS = 0x620000, TEXT_CODE = 0x40, LIMIT = 1 << 16 };
@@ -115,6 +116,7 @@ static void refused(uint32_t version)
 
 	assert_int_equal(go.version, version);
 	assert_int_equal(go.supported, 0);
+	assert_true(go.refusal);
 	assert_int_equal(go.g_tls_offset, 0);
 	assert_int_equal(go.g_goid, 0);
 }
@@ -145,6 +147,10 @@ static void each_version_of_the_table(void **state)
 		assert_int_equal(go.g_stack_hi, 8);
 		assert_int_equal(go.labels_kind, minor < 24 ? 1 : 2);
 		assert_true(go.g_labels > go.g_goid);
+		assert_int_equal(go.g_status, go.g_goid - 8);
+		assert_int_equal(go.g_startpc, go.g_gopc + 16);
+		assert_int_equal(go.g_labels, go.g_startpc + 48);
+		assert_int_equal(go.g_parent_goid, minor < 21 ? 0 : go.g_gopc - 8);
 	}
 }
 
@@ -222,6 +228,118 @@ static void unknown_versions_are_refused(void **state)
 		version(versions[i].text);
 		refused(versions[i].minor);
 	}
+}
+
+/* Members of runtime.g, as Go 1.26 has them. */
+static const struct {
+	const char *name;
+	uint64_t offset;
+} g_members[] = { { "stack", 0 }, { "m", 48 }, { "sched", 56 }, { "atomicstatus", 144 },
+	{ "goid", 152 }, { "parentGoid", 280 }, { "gopc", 288 }, { "startpc", 304 },
+	{ "labels", 352 } };
+
+static void put_structure(struct dwarf_writer *d, const char *name)
+{
+	DIE(d, DW_TAG_structure_type, true, TEXT(DW_AT_name, name));
+}
+
+static void put_member(struct dwarf_writer *d, const char *name, uint64_t offset)
+{
+	DIE(d, DW_TAG_member, false, TEXT(DW_AT_name, name),
+		NUMBER(DW_AT_data_member_location, DW_FORM_udata, offset));
+}
+
+static void section(const char *name, const struct buffer *contents)
+{
+	elf_writer_section(
+		&w.elf, &(struct elf_section_spec){
+				.name = name, .bytes = contents->bytes, .size = contents->size });
+}
+
+/* DWARF of 1.26, with g's member MOVED elsewhere; NULL = none. */
+static void dwarf_but(const char *moved)
+{
+	struct dwarf_writer d;
+
+	dwarf_writer_init(&d);
+	dwarf_writer_unit(&d, 4);
+	DIE(&d, DW_TAG_compile_unit, true, TEXT(DW_AT_name, "runtime"));
+	put_structure(&d, "runtime.g");
+	for (size_t i = 0; i < ARRAY_SIZE(g_members); i++) {
+		bool here = moved && !strcmp(g_members[i].name, moved);
+
+		put_member(&d, g_members[i].name, g_members[i].offset + (here ? 8 : 0));
+	}
+	dwarf_writer_up(&d);
+	put_structure(&d, "runtime.m");
+	put_member(&d, "curg", 184);
+	dwarf_writer_up(&d);
+	put_structure(&d, "runtime.stack");
+	put_member(&d, "hi", 8);
+	dwarf_writer_up(&d);
+	put_structure(&d, "runtime.gobuf");
+	put_member(&d, "bp", 40);
+	dwarf_writer_up(&d);
+	dwarf_writer_up(&d);
+	dwarf_writer_unit_end(&d);
+	section(".debug_info", &d.info);
+	section(".debug_abbrev", &d.abbrev);
+	dwarf_writer_deinit(&d);
+}
+
+static struct index_go facts_with_dwarf(const char *name, const char *moved)
+{
+	program("runtime.stackcheck");
+	load_absolute();
+	version(name);
+	dwarf_but(moved);
+	return facts();
+}
+
+static void dwarf_and_table_agree(void **state)
+{
+	struct index_go go = facts_with_dwarf("go1.26.1", NULL);
+
+	(void)state;
+	assert_int_equal(go.supported, 1);
+	assert_int_equal(go.g_parent_goid, 280);
+	assert_int_equal(go.g_gopc, 288);
+	assert_int_equal(go.g_startpc, 304);
+	assert_int_equal(go.g_status, 144);
+}
+
+static void dwarf_that_contradicts_the_table_is_refused(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(g_members); i++) {
+		struct index_go go = facts_with_dwarf("go1.26.1", g_members[i].name);
+
+		assert_int_equal(go.supported, 0);
+		assert_int_equal(go.refusal, INDEX_GO_CONTRADICTION);
+		assert_int_equal(go.g_goid, 0);
+	}
+	assert_int_equal(facts_with_dwarf("go1.25.1", NULL).refusal, INDEX_GO_CONTRADICTION);
+}
+
+/* What the members mean may have changed. */
+static void newer_releases_are_refused_in_spite_of_dwarf(void **state)
+{
+	(void)state;
+	assert_int_equal(facts_with_dwarf("go1.28.1", NULL).refusal, INDEX_GO_NEW_VERSION);
+	assert_int_equal(facts_with_dwarf("go1.28rc1", NULL).refusal, INDEX_GO_NEW_VERSION);
+}
+
+/* The table has nothing about them. */
+static void development_versions_need_dwarf(void **state)
+{
+	struct index_go go = facts_with_dwarf("devel go1.26-8dce8bd Tue", "goid");
+
+	(void)state;
+	assert_int_equal(go.supported, 1);
+	assert_int_equal(go.g_goid, 160);
+	go = facts_with_dwarf("devel +8dce8bd Tue", NULL);
+	assert_int_equal(go.supported, 1);
+	assert_int_equal(go.labels_kind, 0);
 }
 
 static void broken_build_information(void **state)
@@ -505,6 +623,10 @@ int main(void)
 		cmocka_unit_test(candidates_are_releases),
 		cmocka_unit_test(a_program_without_go),
 		cmocka_unit_test(unknown_versions_are_refused),
+		cmocka_unit_test(dwarf_and_table_agree),
+		cmocka_unit_test(dwarf_that_contradicts_the_table_is_refused),
+		cmocka_unit_test(newer_releases_are_refused_in_spite_of_dwarf),
+		cmocka_unit_test(development_versions_need_dwarf),
 		cmocka_unit_test(broken_build_information),
 		cmocka_unit_test(invalid_pointers),
 		cmocka_unit_test(load_with_high_registers),

@@ -14,6 +14,8 @@ static const struct index_go known = {
 	.g_m = 48,
 	.m_curg = 184,
 	.g_goid = 152,
+	.g_labels = 352,
+	.labels_kind = ABI_GO_LABELS_SLICE,
 };
 
 static void known_facts_are_copied(void **state)
@@ -26,6 +28,24 @@ static void known_facts_are_copied(void **state)
 	assert_int_equal(how.g_m, 48);
 	assert_int_equal(how.m_curg, 184);
 	assert_int_equal(how.g_goid, 152);
+	assert_int_equal(how.g_labels, 352);
+	assert_int_equal(how.labels_kind, ABI_GO_LABELS_SLICE);
+}
+
+/* Goroutine ids are there all the same. */
+static void labels_that_are_not_known_are_not_read(void **state)
+{
+	struct abi_runtime_go how;
+	struct index_go go = known;
+
+	(void)state;
+	go.labels_kind = 3;
+	assert_true(goids_how(&go, &how));
+	assert_int_equal(how.labels_kind, ABI_GO_LABELS_NONE);
+	go = known;
+	go.g_labels = 0;
+	assert_true(goids_how(&go, &how));
+	assert_int_equal(how.labels_kind, ABI_GO_LABELS_NONE);
 }
 
 static void refused(struct index_go go)
@@ -77,6 +97,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(known_facts_are_copied),
+		cmocka_unit_test(labels_that_are_not_known_are_not_read),
 		cmocka_unit_test(no_go_program_is_refused),
 		cmocka_unit_test(unknown_version_is_refused),
 		cmocka_unit_test(offsets_of_zero_are_refused),

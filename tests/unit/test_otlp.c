@@ -180,7 +180,7 @@ static void assert_profiles(const struct fixture *f)
 			const Otlp__Sample *s = p->samples[k];
 
 			assert_in_range(s->stack_index, 0, f->dictionary->n_stack_table - 1);
-			assert_int_equal(s->link_index, 0);
+			assert_in_range(s->link_index, 0, f->dictionary->n_link_table - 1);
 			assert_int_equal(s->n_values, 1);
 			assert_attributes(f, s->n_attribute_indices, s->attribute_indices);
 		}
@@ -446,6 +446,77 @@ static void sample_labels_are_attributes_and_keys_stay_unique(void **state)
 	assert_string_equal(text(&f, allocated->unit_strindex), "By");
 }
 
+/* The index of the link of a sample with these labels. */
+static int32_t link_of(struct fixture *f, const char *const pairs[4])
+{
+	const struct pprof_label labels[] = {
+		{ pairs[0], pairs[1], 0, NULL },
+		{ pairs[2], pairs[3], 0, NULL },
+	};
+	uint64_t at;
+
+	begin(f);
+	at = location(f, mapping(f, "/bin/shop", ""), 1, "a.c");
+	assert_int_equal(
+		pprof_sample(f->pprof, &at, 1, (int64_t[]){ 1, 10 }, labels, ARRAY_SIZE(labels)),
+		0);
+	encode(f);
+	return f->scope->profiles[0]->samples[0]->link_index;
+}
+
+#define TRACE "0af7651916cd43dd8448eb211c80319c"
+#define SPAN "b7ad6b7169203331"
+
+static void labels_of_a_span_are_a_link(void **state)
+{
+	static const uint8_t trace[16] = { 0x0a, 0xf7, 0x65, 0x19, 0x16, 0xcd, 0x43, 0xdd, 0x84,
+		0x48, 0xeb, 0x21, 0x1c, 0x80, 0x31, 0x9c };
+	static const uint8_t span[8] = { 0xb7, 0xad, 0x6b, 0x71, 0x69, 0x20, 0x33, 0x31 };
+	static const char *const written[][4] = {
+		{ "trace_id", TRACE, "span_id", SPAN },
+		{ "span id", SPAN, "trace id", TRACE },
+		{ "trace_id", "0AF7651916CD43DD8448EB211C80319C", "span_id", "B7AD6B7169203331" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(written); i++) {
+		autocall(end) struct fixture f;
+		const Otlp__Link *link;
+
+		assert_int_equal(link_of(&f, written[i]), 1);
+		assert_int_equal(f.dictionary->n_link_table, 2);
+		link = f.dictionary->link_table[1];
+		assert_int_equal(link->trace_id.len, sizeof(trace));
+		assert_memory_equal(link->trace_id.data, trace, sizeof(trace));
+		assert_int_equal(link->span_id.len, sizeof(span));
+		assert_memory_equal(link->span_id.data, span, sizeof(span));
+		assert_int_equal(f.dictionary->link_table[0]->trace_id.len, 0);
+	}
+}
+
+static void labels_that_are_no_ids_are_no_link(void **state)
+{
+	static const char *const written[][4] = {
+		{ "trace_id", TRACE, "span_name", SPAN },
+		{ "trace_id", TRACE, "span_id", "12345678901234567890" },
+		{ "trace_id", TRACE, "span_id", "0000000000000000" },
+		{ "trace_id", "00000000000000000000000000000000", "span_id", SPAN },
+		{ "trace_id", TRACE, "span_id", "b7ad6b716920333g" },
+		{ "trace_id", TRACE "0", "span_id", SPAN },
+		{ "trace-id", TRACE, "span_id", SPAN },
+		{ "trace_id2", TRACE, "span_id", SPAN },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(written); i++) {
+		autocall(end) struct fixture f;
+
+		assert_int_equal(link_of(&f, written[i]), 0);
+		assert_int_equal(f.dictionary->n_link_table, 1);
+		assert_non_null(ATTRIBUTE(&f, f.scope->profiles[0]->samples[0], written[i][0]));
+	}
+}
+
 static const Otlp__Mapping *mapping_of(const struct fixture *f, const char *file)
 {
 	for (size_t i = 1; i < f->dictionary->n_mapping_table; i++) {
@@ -678,6 +749,8 @@ int main(void)
 		cmocka_unit_test(series_labels_are_attributes_by_convention),
 		cmocka_unit_test(pods_have_the_attributes_of_kubernetes),
 		cmocka_unit_test(sample_labels_are_attributes_and_keys_stay_unique),
+		cmocka_unit_test(labels_of_a_span_are_a_link),
+		cmocka_unit_test(labels_that_are_no_ids_are_no_link),
 		cmocka_unit_test(mappings_say_their_build_id_and_what_they_have),
 		cmocka_unit_test(frames_say_their_kind),
 		cmocka_unit_test(the_same_payload_has_the_same_ids),

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The table of runtimes, with rows of the test and with Go's. */
 #include <errno.h>
+#include <fcntl.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -76,8 +78,10 @@ static bool test_configure(const struct index *index, struct abi_runtime_process
 	return true;
 }
 
-static void test_unsupported(const struct runtime_program *program, struct metrics *metrics)
+static void test_unsupported(
+	void *state, const struct runtime_program *program, struct metrics *metrics)
 {
+	assert_non_null(state);
 	assert_int_equal(program->pid, PID);
 	metrics_add(metrics, METRIC_GO_UNKNOWN_VERSION, 1);
 }
@@ -351,6 +355,33 @@ static void go_of_an_unknown_version_is_counted(void **state)
 	index_destroy(index);
 }
 
+static void go_that_cannot_be_read_is_logged_once_for_a_file(void **state)
+{
+	static const char text[] = "contradicts what is known of its release";
+	struct fixture *f = *state;
+	struct index *index =
+		index_of_go(&(struct index_go){ .version = 26, .refusal = INDEX_GO_CONTRADICTION });
+	struct runtime_program of = { .pid = PID, .generation = GENERATION, .index = index };
+	autoclose int log_fd = memfd_create("log", MFD_CLOEXEC);
+	autoclose int stderr_fd = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 3);
+	char log[4096] = "";
+
+	assert_true(log_fd >= 0 && stderr_fd >= 0);
+	fflush(stderr);
+	assert_true(dup3(log_fd, STDERR_FILENO, O_CLOEXEC) >= 0);
+	runtimes_program(&f->runtimes, &of);
+	of.generation++;
+	runtimes_program(&f->runtimes, &of);
+	fflush(stderr);
+	assert_true(dup3(stderr_fd, STDERR_FILENO, 0) >= 0);
+	assert_true(pread(log_fd, log, sizeof(log) - 1, 0) > 0);
+	assert_int_equal(metrics_get(&f->metrics, METRIC_GO_UNKNOWN_VERSION), 2);
+	assert_non_null(strstr(log, text));
+	assert_null(strstr(strstr(log, text) + 1, text));
+	runtimes_ended(&f->runtimes, GENERATION + 1);
+	index_destroy(index);
+}
+
 static void a_program_without_go_has_no_runtime(void **state)
 {
 	struct fixture *f = *state;
@@ -395,6 +426,7 @@ int main(void)
 		cmocka_unit_test(fibers_are_called_what_their_runtime_calls_them),
 		GO_TEST(go_is_configured_from_its_index),
 		GO_TEST(go_of_an_unknown_version_is_counted),
+		GO_TEST(go_that_cannot_be_read_is_logged_once_for_a_file),
 		GO_TEST(a_program_without_go_has_no_runtime),
 	};
 

@@ -57,6 +57,7 @@ struct collect_handlers {
 		void *context, uint64_t time_ns, const struct abi_unfinished *unfinished);
 	/* Mappings that the next sample's walk found. */
 	void (*sightings)(void *context, uint64_t time_ns, const struct abi_sightings *sightings);
+	/* Or a struct abi_fiber_facts, which has the same head; the kind tells. */
 	void (*stack)(void *context, const struct abi_stack *stack);
 	void (*mmap)(void *context, const struct collect_mmap *mmap);
 	void (*comm)(void *context, uint64_t time_ns, uint32_t tgid, uint32_t tid, const char *comm,

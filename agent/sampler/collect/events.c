@@ -171,6 +171,7 @@ static bool handle_raw(const struct events *e, uint64_t time_ns, struct cursor *
 	kind = cursor_u32(&kind_at);
 	switch (kind) {
 	case ABI_STACK:
+	case ABI_FIBER_FACTS: /* has the same head */
 		return handle_stack(e, &raw);
 	case ABI_SIGHTINGS_RECORD:
 		return handle_sightings(e, time_ns, &raw);

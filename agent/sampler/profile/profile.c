@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "agent/sampler/profile/fiber_table.h"
 #include "agent/sampler/profile/raw_stacks.h"
 #include "agent/sampler/profile/sample_table.h"
 #include "agent/sampler/profile/stack_cache.h"
@@ -14,6 +15,7 @@ struct profile {
 	struct raw_stacks raw;
 	struct stack_table stacks;
 	struct stack_cache cache;
+	struct fiber_table fibers;
 	struct sample_table samples;
 };
 
@@ -27,6 +29,7 @@ int profile_create(size_t limit_bytes, struct profile **ret_profile)
 	raw_stacks_init(&p->raw, limit_bytes);
 	stack_table_init(&p->stacks, limit_bytes);
 	stack_cache_init(&p->cache);
+	fiber_table_init(&p->fibers);
 	sample_table_init(&p->samples);
 	*ret_profile = p;
 	return 0;
@@ -39,6 +42,7 @@ void profile_destroy(struct profile *p)
 	raw_stacks_deinit(&p->raw);
 	stack_table_deinit(&p->stacks);
 	stack_cache_deinit(&p->cache);
+	fiber_table_deinit(&p->fibers);
 	sample_table_deinit(&p->samples);
 	free(p);
 }
@@ -46,7 +50,8 @@ void profile_destroy(struct profile *p)
 size_t profile_bytes(const struct profile *p)
 {
 	return sizeof(*p) + raw_stacks_bytes(&p->raw) + stack_table_bytes(&p->stacks) +
-	       stack_cache_bytes(&p->cache) + sample_table_bytes(&p->samples);
+	       stack_cache_bytes(&p->cache) + fiber_table_bytes(&p->fibers) +
+	       sample_table_bytes(&p->samples);
 }
 
 /* All parts share one limit. Returns the size to which a part of PART_BYTES may grow. */
@@ -64,7 +69,21 @@ int profile_put_raw(struct profile *p, const struct abi_stack *stack)
 
 const struct abi_stack *profile_get_raw(const struct profile *p, uint32_t window, uint64_t id)
 {
-	return raw_stacks_get(&p->raw, window, id);
+	const struct abi_stack *stack = raw_stacks_get(&p->raw, window, id);
+
+	return stack && stack->kind == ABI_STACK ? stack : NULL;
+}
+
+/* Both kinds of records have the same head. */
+const struct abi_fiber_facts *profile_get_raw_facts(
+	const struct profile *p, uint32_t window, uint64_t id)
+{
+	const struct abi_stack *stack = raw_stacks_get(&p->raw, window, id);
+
+	if (!stack || stack->kind != ABI_FIBER_FACTS ||
+		stack->frame_count < ABI_FIBER_CONTENT_HEAD_WORDS)
+		return NULL;
+	return (const struct abi_fiber_facts *)stack;
 }
 
 void profile_drop_raw(struct profile *p, uint32_t window)
@@ -95,9 +114,17 @@ int profile_cache_stack(
 	return stack_cache_set(&p->cache, &key, stack, room_for(p, stack_cache_bytes(&p->cache)));
 }
 
+int profile_fiber(struct profile *p, const struct abi_fiber_facts *facts, uint32_t *ret_fiber,
+	uint32_t *ret_losses)
+{
+	size_t room = room_for(p, fiber_table_bytes(&p->fibers));
+
+	return fiber_table_get(&p->fibers, facts, room, ret_fiber, ret_losses);
+}
+
 int profile_add(struct profile *p, const struct profile_sample *sample)
 {
-	if (sample->stack >= p->stacks.count)
+	if (sample->stack >= p->stacks.count || sample->fiber > fiber_table_count(&p->fibers))
 		return -EINVAL;
 	return sample_table_add(&p->samples, sample, room_for(p, sample_table_bytes(&p->samples)));
 }
@@ -116,6 +143,11 @@ size_t profile_sample_count(const struct profile *p)
 const struct profile_sample *profile_sample_at(const struct profile *p, size_t number)
 {
 	return number < p->samples.count ? &p->samples.items[number] : NULL;
+}
+
+struct profile_fiber profile_fiber_at(const struct profile *p, uint32_t number)
+{
+	return fiber_table_at(&p->fibers, number);
 }
 
 size_t profile_stack_count(const struct profile *p)

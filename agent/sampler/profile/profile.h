@@ -9,7 +9,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "agent/sampler/profile/fiber.h"
 #include "agent/sampler/profile/frame.h"
+#include "bpf/abi/fiber_facts.h"
 #include "bpf/abi/sample.h"
 
 struct profile;
@@ -39,6 +41,7 @@ struct profile_sample {
 #define SAMPLE_NUMBER(name, field, type, ...) type field;
 #define SAMPLE_TEXT(name, field, bytes, ...) char field[bytes];
 #include "agent/sampler/profile/sample_labels.def"
+	uint32_t fiber; /* number from profile_fiber(); 0 = nothing is known of its fiber */
 	uint32_t type; /* what it counts: number in struct sample_types */
 	uint64_t count; /* of events */
 	uint64_t weight; /* of ticks: the sum of their periods; of waits: ns */
@@ -53,6 +56,9 @@ void profile_destroy(struct profile *p);
  */
 int profile_put_raw(struct profile *p, const struct abi_stack *stack);
 const struct abi_stack *profile_get_raw(const struct profile *p, uint32_t window, uint64_t id);
+/* Likewise for facts about fibers, which come as raw stacks do. */
+const struct abi_fiber_facts *profile_get_raw_facts(
+	const struct profile *p, uint32_t window, uint64_t id);
 /* Forgets raw stacks of windows before WINDOW. */
 void profile_drop_raw(struct profile *p, uint32_t window);
 
@@ -68,8 +74,14 @@ bool profile_cached_stack(const struct profile *p, uint64_t key_a, uint64_t key_
 int profile_cache_stack(
 	struct profile *p, uint64_t key_a, uint64_t key_b, uint64_t context, uint32_t stack);
 /*
+ * Sets *RET_FIBER to the number of FACTS, which are added if new; 0 if nothing is left of them.
+ * *RET_LOSSES (enum profile_fiber_losses) says what is not. Returns -E2BIG over the limit.
+ */
+int profile_fiber(struct profile *p, const struct abi_fiber_facts *facts, uint32_t *ret_fiber,
+	uint32_t *ret_losses);
+/*
  * Adds SAMPLE's count and weight to the equal sample, or adds SAMPLE as a new one. Returns -E2BIG
- * over the limit, -EINVAL for an unknown stack number.
+ * over the limit, -EINVAL for an unknown number of a stack or fiber.
  */
 int profile_add(struct profile *p, const struct profile_sample *sample);
 
@@ -81,6 +93,8 @@ size_t profile_sample_count(const struct profile *p); /* distinct */
 const struct profile_sample *profile_sample_at(const struct profile *p, size_t number);
 size_t profile_stack_count(const struct profile *p);
 struct profile_stack profile_stack_at(const struct profile *p, uint32_t number);
+/* All zero for 0. Its text is valid as long as the profile. */
+struct profile_fiber profile_fiber_at(const struct profile *p, uint32_t number);
 size_t profile_bytes(const struct profile *p);
 uint64_t profile_total_count(const struct profile *p);
 uint64_t profile_tick_count(const struct profile *p); /* SAMPLE_TYPE_TICKS among them */

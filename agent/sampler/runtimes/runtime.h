@@ -35,20 +35,23 @@ struct runtime {
 	bool (*detect)(const struct index *index);
 	/* Sets the kind and facts by which BPF reads the runtime's state. False if not known. */
 	bool (*configure)(const struct index *index, struct abi_runtime_process *ret_how);
-	/* Counts and logs that PROGRAM has the runtime but cannot be configured. */
-	void (*unsupported)(const struct runtime_program *program, struct metrics *metrics);
+	/* Counts that PROGRAM has the runtime but cannot be configured; logs it once a file. */
+	void (*unsupported)(
+		void *state, const struct runtime_program *program, struct metrics *metrics);
 	const struct runtime_fibers *fibers; /* NULL = it has none */
 	/* The kinds of its frames (bpf/abi/frame.h); count 0 = it has only native frames. */
 	uint32_t first_frame_kind, frame_kind_count;
 	/*
-	 * The rest is NULL if it has only native frames. *RET_STATE is what the row keeps, of all
-	 * processes; a row that keeps nothing has neither function, and its state is NULL.
+	 * *RET_STATE is what the row keeps, of all processes; a row that keeps nothing has neither
+	 * function, and its state is NULL.
 	 */
 	int (*create)(struct metrics *metrics, void **ret_state);
 	void (*destroy)(void *state);
 	/*
-	 * A sample of FRAME's process has it: reads what names() will need, while the
-	 * process still has the code object. NULL = nothing is needed.
+	 * The rest is NULL if it has only native frames.
+	 *
+	 * A sample of FRAME's process has it: reads what names() will need, while the process still
+	 * has the code object. NULL = nothing is needed.
 	 */
 	void (*sampled)(void *state, const struct runtime_frame *frame);
 	void (*names)(void *state, const struct runtime_frame *frame, struct runtime_names *names);

@@ -60,23 +60,29 @@ void runtimes_deinit(struct runtimes *r)
 			r->options.rows[i]->destroy(r->states[i]);
 }
 
-static const struct runtime *runtimes_detect(const struct runtimes *r, const struct index *index)
+/* Sets *RET_ROW, unless it is NULL, to the number of the row that is returned. */
+static const struct runtime *runtimes_detect(
+	const struct runtimes *r, const struct index *index, size_t *ret_row)
 {
-	for (size_t i = 0; i < r->options.row_count; i++)
-		if (r->options.rows[i]->detect(index))
-			return r->options.rows[i];
+	for (size_t i = 0; i < r->options.row_count; i++) {
+		if (!r->options.rows[i]->detect(index))
+			continue;
+		if (ret_row)
+			*ret_row = i;
+		return r->options.rows[i];
+	}
 	return NULL;
 }
 
 bool runtimes_has(const struct runtimes *r, const struct index *index)
 {
-	return runtimes_detect(r, index) != NULL;
+	return runtimes_detect(r, index, NULL) != NULL;
 }
 
 bool runtimes_configure(
 	const struct runtimes *r, const struct index *index, struct abi_runtime_process *ret_how)
 {
-	const struct runtime *runtime = runtimes_detect(r, index);
+	const struct runtime *runtime = runtimes_detect(r, index, NULL);
 
 	*ret_how = (struct abi_runtime_process){ 0 };
 	return runtime && runtime->configure(index, ret_how);
@@ -113,10 +119,11 @@ static void runtimes_tell(struct runtimes *r, struct runtimes_process *process)
 	}
 }
 
-/* Adds an entry for PROGRAM, whose runtime is RUNTIME. Returns NULL without memory. */
+/* Adds an entry for PROGRAM, whose runtime is that of ROW. Returns NULL without memory. */
 static struct runtimes_process *runtimes_add(
-	struct runtimes *r, const struct runtime *runtime, const struct runtime_program *program)
+	struct runtimes *r, size_t row, const struct runtime_program *program)
 {
+	const struct runtime *runtime = r->options.rows[row];
 	struct runtimes_process *process = calloc(1, sizeof(*process));
 
 	if (!process)
@@ -128,7 +135,7 @@ static struct runtimes_process *runtimes_add(
 	}
 	if (!runtime->configure(program->index, &process->how)) {
 		process->how = (struct abi_runtime_process){ 0 };
-		runtime->unsupported(program, r->options.metrics);
+		runtime->unsupported(r->states[row], program, r->options.metrics);
 		return process;
 	}
 	assert(process->how.kind);
@@ -146,13 +153,11 @@ static void runtimes_set_exec_id(struct runtimes_process *process, uint32_t exec
 void runtimes_program(struct runtimes *r, const struct runtime_program *program)
 {
 	struct runtimes_process *process = map_get_pointer(&r->processes, program->generation);
-	const struct runtime *runtime;
+	size_t row;
 
 	assert(program->generation);
-	if (!process) {
-		runtime = runtimes_detect(r, program->index);
-		process = runtime ? runtimes_add(r, runtime, program) : NULL;
-	}
+	if (!process && runtimes_detect(r, program->index, &row))
+		process = runtimes_add(r, row, program);
 	if (!process || !process->how.kind)
 		return;
 	if (program->exec_id && !process->bound)

@@ -42,12 +42,48 @@ static struct profile *aggregator_profile(const struct aggregator *a, const stru
 static uint64_t aggregator_fiber(
 	const struct aggregator *a, const struct process *p, const struct abi_sample *s)
 {
-	bool as_called = s->kind == ABI_CALL && !s->fiber_generation;
+	bool as_called = s->flags & ABI_SAMPLE_FIBER_OF_CALL;
 
 	if (!s->fiber_id || as_called || s->fiber_generation == p->number)
 		return s->fiber_id;
 	metrics_add(a->options.metrics, METRIC_FIBERS_DROPPED, 1);
 	return 0;
+}
+
+/* Counts a sample that lacks labels, once for each reason. */
+static void aggregator_count_losses(const struct aggregator *a, uint32_t losses)
+{
+	if (losses & PROFILE_FIBER_CUT)
+		metrics_add(a->options.metrics, METRIC_FIBER_LABELS_CUT, 1);
+	if (losses & PROFILE_FIBER_UNREADABLE)
+		metrics_add(a->options.metrics, METRIC_FIBER_LABELS_UNREADABLE, 1);
+	if (losses & PROFILE_FIBER_RESERVED)
+		metrics_add(a->options.metrics, METRIC_FIBER_LABELS_RESERVED, 1);
+}
+
+/* The number of the sample's facts in PROFILE; 0 = none. */
+static uint32_t aggregator_facts(const struct aggregator *a, struct profile *profile,
+	const struct process *p, const struct abi_sample *s)
+{
+	const struct aggregator_options *owner = &a->options;
+	const bool counts = profile == aggregator_profile(a, s);
+	const struct abi_fiber_facts *facts;
+	uint32_t number = 0, losses = 0;
+
+	if (!s->fiber_facts || s->fiber_generation != p->number)
+		return 0;
+	facts = owner->raw_facts(owner->context, s->window, s->fiber_facts);
+	if (!facts) {
+		metrics_add(owner->metrics, METRIC_FIBER_FACTS_MISSING, counts);
+		return 0;
+	}
+	if (profile_fiber(profile, facts, &number, &losses)) {
+		metrics_add(owner->metrics, METRIC_FIBER_FACTS_REFUSED, counts);
+		return 0;
+	}
+	if (counts && losses)
+		aggregator_count_losses(a, losses);
+	return number;
 }
 
 /* Makes a profile sample and adds its stack to PROFILE; count and weight stay 0. */
@@ -76,6 +112,7 @@ static int aggregator_make(struct aggregator *a, struct profile *profile,
 		return err;
 	sample_labels_read(s, &sample);
 	sample.fiber_id = aggregator_fiber(a, attributed->process, s);
+	sample.fiber = aggregator_facts(a, profile, attributed->process, s);
 	*ret_sample = sample;
 	return 0;
 }

@@ -21,6 +21,8 @@ struct aggregator_options {
 	struct stack_resolver *resolver; /* borrowed, as is `metrics` */
 	struct metrics *metrics;
 	uint32_t call_type; /* the type of samples that calls of functions are */
+	/* Returns facts ID of WINDOW about a fiber; NULL if they were lost. */
+	const struct abi_fiber_facts *(*raw_facts)(void *context, uint32_t window, uint64_t id);
 	/* The profile that records of WINDOW go into; never NULL. */
 	struct profile *(*profile)(void *context, uint32_t window);
 	/* Iterates over PID's profiles on demand: starts with *ITERATOR = 0, ends with NULL. */

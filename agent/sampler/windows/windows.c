@@ -333,6 +333,12 @@ const struct abi_stack *windows_get_raw(const struct windows *w, uint32_t window
 	return profile_get_raw(windows_profile(w, window), window, id);
 }
 
+const struct abi_fiber_facts *windows_get_raw_facts(
+	const struct windows *w, uint32_t window, uint64_t id)
+{
+	return profile_get_raw_facts(windows_profile(w, window), window, id);
+}
+
 /* ---- profiles on demand --------------------------------------------------------------------- */
 
 int windows_tap_open(struct windows *w, uint32_t pid, struct windows_tap **ret_tap)

@@ -88,9 +88,11 @@ void windows_seal_previous(struct windows *w);
  */
 struct profile *windows_profile(const struct windows *w, uint32_t number);
 uint32_t windows_number(const struct windows *w, uint32_t number);
-/* Raw stacks, as profile_put_raw() and profile_get_raw() of the profile of their window. */
+/* Raw stacks and facts, as profile_put_raw() and so on of the profile of their window. */
 int windows_put_raw(const struct windows *w, const struct abi_stack *stack);
 const struct abi_stack *windows_get_raw(const struct windows *w, uint32_t window, uint64_t id);
+const struct abi_fiber_facts *windows_get_raw_facts(
+	const struct windows *w, uint32_t window, uint64_t id);
 /* The current window as if sealed now, or when sampling stopped; empty if it never began. */
 struct sealed_window windows_current(struct windows *w);
 /*

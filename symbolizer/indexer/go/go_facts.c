@@ -3,8 +3,10 @@
  * How to read the goroutine that a thread runs: where g is in thread-local storage, and the offsets
  * of a few members of runtime.g and runtime.m. The offsets come from DWARF; for programs without
  * it, from a table measured on the releases of Go 1.16 to 1.27 (from their DWARF, on amd64; no
- * member before these has a size that depends on the architecture). Versions without either are not
- * supported: a wrong offset would give a wrong goroutine id.
+ * member before these has a size that depends on the architecture). Not supported, since a wrong
+ * offset would give a wrong goroutine id: versions without either, releases newer than the table
+ * (what the members mean may have changed, as labels did in 1.24), and programs whose DWARF
+ * contradicts the table's row of their release.
  */
 #include <elf.h>
 #include <errno.h>
@@ -26,54 +28,62 @@ enum {
 	FIRST_MINOR = 16,
 	LAST_MINOR = 27,
 	FIRST_MINOR_WITH_LABEL_SLICE = 24,
-	MAX_MEMBER_OFFSET = 1 << 16,
+	MAX_MEMBER_OFFSET = UINT16_MAX,
 	NOTE_GO_BUILD_ID = 4,
 	MAX_NOTES = 64,
 };
 
 struct offsets {
-	uint32_t g_m, m_curg, g_goid, g_stack_hi, g_sched_bp, g_labels;
+	uint16_t g_m, m_curg, g_goid, g_stack_hi, g_sched_bp, g_labels;
+	uint16_t g_status, g_gopc, g_startpc, g_parent_goid;
 };
 
 static const struct offsets measured[LAST_MINOR - FIRST_MINOR + 1] = {
-	/*	  m, curg, goid, stack.hi, sched.bp, labels */
-	[16 - 16] = { 48, 192, 152, 8, 104, 344 },
-	[17 - 16] = { 48, 192, 152, 8, 104, 360 },
-	[18 - 16] = { 48, 192, 152, 8, 104, 360 },
-	[19 - 16] = { 48, 192, 152, 8, 104, 360 },
-	[20 - 16] = { 48, 192, 152, 8, 104, 360 },
-	[21 - 16] = { 48, 192, 152, 8, 104, 344 },
-	[22 - 16] = { 48, 192, 152, 8, 104, 344 },
-	[23 - 16] = { 48, 192, 160, 8, 104, 352 },
-	[24 - 16] = { 48, 192, 160, 8, 104, 352 },
-	[25 - 16] = { 48, 184, 152, 8, 96, 344 },
-	[26 - 16] = { 48, 184, 152, 8, 96, 352 },
-	[27 - 16] = { 48, 184, 152, 8, 96, 352 },
+	/*	  m, curg, goid, stack.hi, sched.bp, labels, status, gopc, startpc, parentGoid */
+	[16 - 16] = { 48, 192, 152, 8, 104, 344, 144, 280, 296, 0 },
+	[17 - 16] = { 48, 192, 152, 8, 104, 360, 144, 296, 312, 0 },
+	[18 - 16] = { 48, 192, 152, 8, 104, 360, 144, 296, 312, 0 },
+	[19 - 16] = { 48, 192, 152, 8, 104, 360, 144, 296, 312, 0 },
+	[20 - 16] = { 48, 192, 152, 8, 104, 360, 144, 296, 312, 0 },
+	[21 - 16] = { 48, 192, 152, 8, 104, 344, 144, 280, 296, 272 },
+	[22 - 16] = { 48, 192, 152, 8, 104, 344, 144, 280, 296, 272 },
+	[23 - 16] = { 48, 192, 160, 8, 104, 352, 152, 288, 304, 280 },
+	[24 - 16] = { 48, 192, 160, 8, 104, 352, 152, 288, 304, 280 },
+	[25 - 16] = { 48, 184, 152, 8, 96, 344, 144, 280, 296, 272 },
+	[26 - 16] = { 48, 184, 152, 8, 96, 352, 144, 288, 304, 280 },
+	[27 - 16] = { 48, 184, 152, 8, 96, 352, 144, 288, 304, 280 },
 };
 
-static bool table_offsets(const struct go_version *version, struct offsets *ret_offsets)
+static const struct offsets *table_offsets(const struct go_version *version)
 {
 	if (!version->released || version->minor < FIRST_MINOR || version->minor > LAST_MINOR)
-		return false;
-	*ret_offsets = measured[version->minor - FIRST_MINOR];
-	return true;
+		return NULL;
+	return &measured[version->minor - FIRST_MINOR];
 }
 
 static bool member(
-	struct elf_image *image, const char *type, const char *name, uint32_t *ret_offset)
+	struct elf_image *image, const char *type, const char *name, uint16_t *ret_offset)
 {
 	uint64_t offset;
 
 	if (dwarf_member_offset(image, type, name, &offset) || offset > MAX_MEMBER_OFFSET)
 		return false;
-	*ret_offset = (uint32_t)offset;
+	*ret_offset = (uint16_t)offset;
 	return true;
+}
+
+/* As member(), of one that not all versions have: 0 if it is missing. */
+static uint16_t optional_member(struct elf_image *image, const char *name)
+{
+	uint16_t offset;
+
+	return member(image, "runtime.g", name, &offset) ? offset : 0;
 }
 
 static bool dwarf_offsets(struct elf_image *image, struct offsets *ret_offsets)
 {
 	struct offsets o = { 0 };
-	uint32_t stack, hi, sched, bp;
+	uint16_t stack, hi, sched, bp;
 
 	if (!member(image, "runtime.g", "goid", &o.g_goid) ||
 		!member(image, "runtime.g", "m", &o.g_m) ||
@@ -81,14 +91,39 @@ static bool dwarf_offsets(struct elf_image *image, struct offsets *ret_offsets)
 		!member(image, "runtime.g", "stack", &stack) ||
 		!member(image, "runtime.stack", "hi", &hi) ||
 		!member(image, "runtime.g", "sched", &sched) ||
-		!member(image, "runtime.gobuf", "bp", &bp))
+		!member(image, "runtime.gobuf", "bp", &bp) ||
+		!member(image, "runtime.g", "atomicstatus", &o.g_status) ||
+		!member(image, "runtime.g", "gopc", &o.g_gopc) ||
+		!member(image, "runtime.g", "startpc", &o.g_startpc))
+		return false;
+	if (stack > MAX_MEMBER_OFFSET - hi || sched > MAX_MEMBER_OFFSET - bp)
 		return false;
 	o.g_stack_hi = stack + hi;
 	o.g_sched_bp = sched + bp;
-	if (!member(image, "runtime.g", "labels", &o.g_labels))
-		o.g_labels = 0;
+	o.g_parent_goid = optional_member(image, "parentGoid");
+	o.g_labels = optional_member(image, "labels");
 	*ret_offsets = o;
 	return true;
+}
+
+/* Sets *RET_OFFSETS, or returns why that is not possible. */
+static enum index_go_refusal find_offsets(
+	struct elf_image *image, const struct go_version *version, struct offsets *ret_offsets)
+{
+	const struct offsets *known = table_offsets(version);
+	struct offsets own;
+	bool has_own;
+
+	if (version->released && version->minor != GO_VERSION_UNKNOWN &&
+		version->minor > LAST_MINOR)
+		return INDEX_GO_NEW_VERSION;
+	has_own = dwarf_offsets(image, &own);
+	if (!has_own && !known)
+		return INDEX_GO_UNKNOWN_VERSION;
+	if (has_own && known && memcmp(&own, known, sizeof(own)) != 0)
+		return INDEX_GO_CONTRADICTION;
+	*ret_offsets = has_own ? own : *known;
+	return INDEX_GO_SUPPORTED;
 }
 
 static enum labels_kind labels_kind(const struct go_version *version, uint32_t offset)
@@ -96,6 +131,23 @@ static enum labels_kind labels_kind(const struct go_version *version, uint32_t o
 	if (!offset || version->minor == GO_VERSION_UNKNOWN)
 		return LABELS_NONE;
 	return version->minor < FIRST_MINOR_WITH_LABEL_SLICE ? LABELS_MAP : LABELS_SLICE;
+}
+
+static void put_offsets(
+	const struct go_version *version, const struct offsets *offsets, struct index_go *go)
+{
+	go->supported = 1;
+	go->g_m = offsets->g_m;
+	go->m_curg = offsets->m_curg;
+	go->g_goid = offsets->g_goid;
+	go->g_stack_hi = offsets->g_stack_hi;
+	go->g_sched_bp = offsets->g_sched_bp;
+	go->labels_kind = labels_kind(version, offsets->g_labels);
+	go->g_labels = go->labels_kind == LABELS_NONE ? 0 : offsets->g_labels;
+	go->g_status = offsets->g_status;
+	go->g_gopc = offsets->g_gopc;
+	go->g_startpc = offsets->g_startpc;
+	go->g_parent_goid = offsets->g_parent_goid;
 }
 
 int go_facts_read(struct elf_image *image, struct index_go *ret_go)
@@ -113,17 +165,11 @@ int go_facts_read(struct elf_image *image, struct index_go *ret_go)
 	if (r)
 		return r;
 	go.version = version.minor;
-	if ((dwarf_offsets(image, &offsets) || table_offsets(&version, &offsets)) &&
-		!go_tls_offset(image, &go.g_tls_offset)) {
-		go.supported = 1;
-		go.g_m = offsets.g_m;
-		go.m_curg = offsets.m_curg;
-		go.g_goid = offsets.g_goid;
-		go.g_stack_hi = offsets.g_stack_hi;
-		go.g_sched_bp = offsets.g_sched_bp;
-		go.labels_kind = labels_kind(&version, offsets.g_labels);
-		go.g_labels = go.labels_kind == LABELS_NONE ? 0 : offsets.g_labels;
-	}
+	go.refusal = find_offsets(image, &version, &offsets);
+	if (!go.refusal && go_tls_offset(image, &go.g_tls_offset))
+		go.refusal = INDEX_GO_NO_TLS;
+	if (!go.refusal)
+		put_offsets(&version, &offsets, &go);
 	*ret_go = go;
 	return 0;
 }

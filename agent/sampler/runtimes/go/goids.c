@@ -4,6 +4,15 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* Without them there are goroutine ids all the same. */
+static void goids_set_labels(const struct index_go *go, struct abi_runtime_go *how)
+{
+	if (!go->g_labels || go->labels_kind > ABI_GO_LABELS_SLICE)
+		return;
+	how->g_labels = go->g_labels;
+	how->labels_kind = go->labels_kind;
+}
+
 bool goids_how(const struct index_go *go, struct abi_runtime_go *ret_how)
 {
 	/* An index is untrusted: offsets of 0 would read wrong words as ids. */
@@ -17,5 +26,6 @@ bool goids_how(const struct index_go *go, struct abi_runtime_go *ret_how)
 		.m_curg = go->m_curg,
 		.g_goid = go->g_goid,
 	};
+	goids_set_labels(go, ret_how);
 	return true;
 }

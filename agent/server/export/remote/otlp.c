@@ -312,11 +312,6 @@ static int otlp_pack(const Otlp__ExportProfilesServiceRequest *request, struct b
 
 static int encode(struct otlp *o, struct buffer *out)
 {
-	/*
-	 * Entry 0. Ids of all zeroes would mean "none" as well, and profiles.proto prefers them,
-	 * but Parca 0.28 only accepts a message without fields.
-	 */
-	Otlp__Link link = OTLP__LINK__INIT, *links = &link;
 	Otlp__ProfilesDictionary dictionary = OTLP__PROFILES_DICTIONARY__INIT;
 	Otlp__InstrumentationScope by = OTLP__INSTRUMENTATION_SCOPE__INIT;
 	Otlp__ScopeProfiles scope = OTLP__SCOPE_PROFILES__INIT, *scopes = &scope;
@@ -325,8 +320,6 @@ static int encode(struct otlp *o, struct buffer *out)
 	Otlp__ExportProfilesServiceRequest request = OTLP__EXPORT_PROFILES_SERVICE_REQUEST__INIT;
 	int err;
 
-	dictionary.n_link_table = 1;
-	dictionary.link_table = &links;
 	by.name = (char *)"fathom";
 	by.version = (char *)FATHOM_VERSION;
 	scope.scope = &by;
@@ -342,6 +335,7 @@ static int encode(struct otlp *o, struct buffer *out)
 	err = err ?: fill_functions(o, &dictionary);
 	err = err ?: fill_locations(o, &dictionary);
 	err = err ?: otlp_stack_table(o, &dictionary);
+	err = err ?: otlp_link_table(o, &dictionary);
 	err = err ?: otlp_attribute_table(o, &dictionary);
 	err = err ?: fill_strings(o, &dictionary);
 	return err ? err : otlp_pack(&request, out);
@@ -358,6 +352,8 @@ static int init(struct otlp *o, const struct payload *payload)
 		err = intern_init(&o->texts, ENTRIES_LIMIT, STRINGS_BYTES);
 	if (!err)
 		err = intern_init(&o->attributes, ENTRIES_LIMIT, STRINGS_BYTES);
+	if (!err)
+		err = intern_init(&o->links, ENTRIES_LIMIT, STRINGS_BYTES);
 	return err ? err : intern_init(&o->stacks, ENTRIES_LIMIT, STRINGS_BYTES);
 }
 
@@ -368,6 +364,7 @@ static void deinit(struct otlp *o)
 	intern_deinit(&o->texts);
 	intern_deinit(&o->attributes);
 	intern_deinit(&o->stacks);
+	intern_deinit(&o->links);
 }
 
 int otlp_encode(const struct payload *payload, struct buffer *out)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
-/* Shared by otlp.c (the tables), otlp_profiles.c (the samples) and otlp_attributes.c. */
+/* Shared by otlp.c (the tables), otlp_profiles.c (the samples), otlp_attributes.c and otlp_links.c.
+ */
 #include "agent/server/export/remote/otlp.h"
 #include "base/arena.h"
 #include "base/intern.h"
@@ -22,6 +23,7 @@ struct otlp {
 	struct intern texts; /* attribute values */
 	struct intern attributes; /* struct attribute_record: attribute_table */
 	struct intern stacks; /* int32_t[]: stack_table */
+	struct intern links; /* a trace's id, a span's: link_table */
 	int32_t *string_of; /* by index in pprof's table; -1 = not yet */
 	const char **file_hashes; /* hex, by mapping id; NULL = unknown */
 };
@@ -55,6 +57,12 @@ int otlp_keep_attributes(
 int otlp_thread_attributes(struct otlp *o, struct attribute_set *set);
 int otlp_sample_attributes(
 	struct otlp *o, const Perftools__Profiles__Sample *sample, struct attribute_set *set);
+/*
+ * Sets *RET_INDEX to the link that SAMPLE's labels trace_id and span_id make; 0 = they are no ids
+ * in hexadecimal. They stay attributes as well.
+ */
+int otlp_link(struct otlp *o, const Perftools__Profiles__Sample *sample, int32_t *ret_index);
+int otlp_link_table(struct otlp *o, Otlp__ProfilesDictionary *dictionary);
 int otlp_mapping_attributes(
 	struct otlp *o, const Perftools__Profiles__Mapping *mapping, struct attribute_set *set);
 int otlp_location_attributes(

@@ -16,7 +16,7 @@ enum { PROFILE_ID_BYTES = 16 };
 
 /* A sample without its values, which differ by type. */
 struct sample_key {
-	int32_t stack;
+	int32_t stack, link;
 	size_t attribute_count;
 	int32_t *attributes;
 };
@@ -59,6 +59,8 @@ static int find_keys(struct otlp *o, struct sample_key **ret_keys)
 		if (!err)
 			err = otlp_sample_attributes(o, sample, &set);
 		if (!err)
+			err = otlp_link(o, sample, &keys[i].link);
+		if (!err)
 			err = otlp_keep_attributes(
 				o, &set, &keys[i].attribute_count, &keys[i].attributes);
 	}
@@ -94,6 +96,7 @@ static int fill_samples(
 			continue;
 		otlp__sample__init(sample);
 		sample->stack_index = keys[i].stack;
+		sample->link_index = keys[i].link;
 		sample->n_attribute_indices = keys[i].attribute_count;
 		sample->attribute_indices = keys[i].attributes;
 		sample->n_values = 1;
