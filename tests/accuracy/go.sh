@@ -1,12 +1,13 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# Go programs of several versions and build kinds: the frames of each address against the program itself
-# (runtime.CallersFrames), the physical function against go tool addr2line, the facts for reading
-# goroutine ids against the DWARF of the unstripped twin.
+# Go programs of several versions and build kinds: the frames of 10,000 random addresses against the program
+# itself (runtime.CallersFrames, inlined calls included), the physical function against go tool addr2line, code
+# of C against the symbol table, the facts for reading goroutine ids against the DWARF of the unstripped twin.
 #
 #   tests/accuracy/go.sh [BUILD_DIR]
 #
-# VERSIONS="1.16.15 local" and KINDS="static pie" select; FULL=1 runs all of both.
+# VERSIONS="1.16.15 local" and KINDS="static pie" select; FULL=1 runs all of both, 100,000 addresses each; SEED=N
+# repeats a run's addresses.
 set -u
 root=$(cd "$(dirname "$0")/../.." && pwd)
 build=${1:-${FATHOM_BUILD:-build}}
@@ -17,15 +18,16 @@ here=$root/tests/accuracy
 export XDG_CACHE_HOME CGO_CFLAGS=-O2 GOFLAGS=-mod=mod
 
 if [[ -n ${FULL:-} ]]; then
-	VERSIONS=${VERSIONS:-1.16.15 1.17.13 1.18.10 1.19.13 1.20.14 1.21.13 1.22.12 1.23.12 1.24.13 1.25.7 1.27.4 local}
+	VERSIONS=${VERSIONS:-1.16.15 1.17.13 1.18.10 1.19.13 1.20.14 1.21.13 1.22.12 1.23.12 1.24.13 1.25.14 1.27.4 local}
 	KINDS=${KINDS:-static stripped pie pie-stripped no-sections cgo-net external external-stripped external-pie external-static}
-	step=5
+	count=100000
 else
 	VERSIONS=${VERSIONS:-1.16.15 1.20.14 1.27.4 local}
 	KINDS=${KINDS:-static no-sections pie-stripped cgo-net external-stripped external-pie}
-	step=17
+	count=10000
 fi
 
+seed=${SEED:-$RANDOM}
 command -v go >/dev/null || { echo "go is not installed"; exit 77; }
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
@@ -63,13 +65,18 @@ build_kind() { # KIND
 }
 
 check_frames() { # NAME
-	"$work/prog" $step >"$work/truth" || { verdict 1 "$1: does not run"; return; }
+	"$work/prog" $count "$seed" >"$work/truth" || { verdict 1 "$1: does not run"; return; }
 	python3 "$here/go_frames.py" answers "$work/truth" "$fathom" "$work/prog"
-	verdict $? "$1: frames"
+	verdict $? "$1: frames (seed $seed)"
+}
+
+check_foreign() { # NAME PROGRAM
+	"$2" $count "$seed" >"$work/truth" && python3 "$here/go_frames.py" foreign "$work/truth" "$fathom" "$2"
+	verdict $? "$1: code that is not Go's (seed $seed)"
 }
 
 check_outermost() { # NAME
-	"$work/twin" $step >"$work/truth" &&
+	"$work/twin" $count "$seed" >"$work/truth" &&
 		python3 "$here/go_frames.py" outermost "$work/truth" "$fathom" "$work/twin"
 	verdict $? "$1: physical functions"
 }
@@ -99,6 +106,10 @@ for version in $VERSIONS; do
 		fi
 		check_frames "$name"
 		[[ $kind == *stripped || $kind == no-sections ]] || check_outermost "$name"
+		if [[ $kind == external* ]]; then
+			check_foreign "$name" "$work/prog"
+			check_foreign "$name with symbols" "$work/twin"
+		fi
 		check_facts "$name"
 	done
 done

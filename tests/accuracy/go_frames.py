@@ -2,19 +2,24 @@
 """Compares `fathom symbolize` with what a Go program says about its own addresses.
 
   go_frames.py answers TRUTH FATHOM FILE         frames: TRUTH is goinline's output
+  go_frames.py foreign TRUTH FATHOM FILE         code that is not Go's: C's own names or none
   go_frames.py outermost TRUTH FATHOM FILE       the physical function: against go tool addr2line
 
 Prints the number of comparisons and the first differences; fails if there is one.
 """
+import bisect
+import collections
 import os
 import re
 import subprocess
 import sys
 
 SHOWN = 5
-OUTERMOST_EVERY = 20
+OUTERMOST_EVERY = 4
 # The runtime hides wrappers around inlined calls; Fathom shows them.
 WRAPPER = re.compile(r"(\.(deferwrap|gowrap)\d+|-fm)$")
+# A package's path and a name: C's own names have no dot before a clone's suffix.
+GO_NAME = re.compile(r"(runtime|main|goinline|internal|type:|go:|[a-z0-9]+/[a-z0-9/]+)\.")
 RUNTIME_WRAPPERS = {"reflect.callReflect", "reflect.callMethod", "runtime.deferreturn",
                     "runtime.runOpenDeferFrame", "runtime.deferCallSave"}
 
@@ -49,17 +54,16 @@ def symbolize(fathom, file, addresses, options=()):
     return answers
 
 
-def agrees(kind, told, answer):
+def agrees(told, answer):
     # The runtime cannot name the first function, whose name is at offset 0.
     if told[0][0] == "" and answer:
         told = [(answer[0][0], told[0][1])] + told[1:]
     # Padding after a function: the runtime counts it as part of the function, without a line.
     if told[0][1].endswith(":0"):
-        return not answer or answer[0][0] == told[0][0]
+        # A signal handler's return address has no call before it: there the function begins a byte early.
+        return not answer or answer[0][0] == told[0][0] or answer[0][0].startswith("runtime.sigreturn")
     if not answer or answer[0] != told[0]:
         return False
-    if kind == "leaf":
-        return True
     rest = iter(answer[1:])
     for frame in told[1:]:
         for mine in rest:
@@ -77,11 +81,12 @@ def show(address, told, answer):
 
 
 def compare_answers(truth, fathom, file):
+    truth = [(a, kind, told) for a, kind, told in truth if kind != "foreign"]
     answers = symbolize(fathom, file, [a for a, _, _ in truth])
     wrong = inlined = 0
-    for (address, kind, told), answer in zip(truth, answers):
+    for (address, _, told), answer in zip(truth, answers):
         inlined += len(answer) > 1
-        if agrees(kind, told, answer):
+        if agrees(told, answer):
             continue
         wrong += 1
         if wrong <= SHOWN:
@@ -90,8 +95,51 @@ def compare_answers(truth, fathom, file):
     return wrong == 0 and inlined > 0
 
 
+def function_symbols(file):
+    """[(first address, end, {names})] of functions with a size, by address; empty if FILE is stripped."""
+    done = subprocess.run(["nm", "-S", "--defined-only", file], text=True, stdout=subprocess.PIPE,
+                          stderr=subprocess.DEVNULL)
+    names = collections.defaultdict(set)
+    for fields in (line.split(" ", 3) for line in done.stdout.split("\n")):
+        if len(fields) == 4 and fields[2] in "tTwWi":
+            first = int(fields[0], 16)
+            names[first, first + int(fields[1], 16)].add(fields[3])
+    return sorted((first, end, own) for (first, end), own in names.items())
+
+
+def names_at(symbols, address):
+    """Names of the innermost function that has ADDRESS."""
+    at = bisect.bisect_right(symbols, address, key=lambda s: s[0])
+    around = [s for s in symbols[max(at - 8, 0):at] if s[1] > address]
+    return around[-1][2] if around else set()
+
+
+def compare_foreign(truth, fathom, file):
+    """Code of C has its own symbol's name, or none: never a Go function's."""
+    known = {name for _, _, told in truth for name, _ in told}
+    addresses = sorted({a for a, kind, _ in truth if kind == "foreign"})
+    symbols = function_symbols(file)
+    named = wrong = 0
+    for address, answer in zip(addresses, symbolize(fathom, file, addresses, ["--no-demangle"])):
+        own = names_at(symbols, address)
+        named += bool(answer)
+        # Inlined functions have no symbols, the one around them has.
+        if not answer and not own:
+            continue
+        if answer and not known & {f[0] for f in answer} and not GO_NAME.match(answer[-1][0]) and \
+                (not own or answer[-1][0] in own):
+            continue
+        wrong += 1
+        if wrong <= SHOWN:
+            show(address, own or "not Go", answer)
+    print("    %d addresses that are not Go's, %d named, %d symbols, %d wrong" % (
+        len(addresses), named, len(symbols), wrong))
+    return wrong == 0 and len(addresses) > 0
+
+
 def compare_outermost(truth, fathom, file):
-    addresses = sorted({a for a, _, told in truth if not told[0][1].endswith(":0")})
+    addresses = sorted({a for a, kind, told in truth
+                        if kind != "foreign" and not told[0][1].endswith(":0")})
     addresses = addresses[::OUTERMOST_EVERY]
     text = "".join("0x%x\n" % a for a in addresses)
     # Not in a folder whose go.mod could select another toolchain.
@@ -115,8 +163,8 @@ def compare_outermost(truth, fathom, file):
 
 def main():
     what, truth, fathom, file = sys.argv[1:]
-    compare = compare_answers if what == "answers" else compare_outermost
-    sys.exit(0 if compare(read_truth(truth), fathom, file) else 1)
+    compare = {"answers": compare_answers, "foreign": compare_foreign, "outermost": compare_outermost}
+    sys.exit(0 if compare[what](read_truth(truth), fathom, file) else 1)
 
 
 main()

@@ -315,6 +315,82 @@ static void cgocall_without_a_frame_saves_its_stack_depth(void **state)
 	assert_int_equal(rows[0].rule.extra, 40);
 }
 
+/* The row of asmcgocall once it has a frame, with CODE at 0x30. */
+static struct row framed_cgocall(const uint8_t *bytes, size_t size)
+{
+	static const struct gopclntab_table_part parts[] = { { 1, 0 }, { 39, 8 } };
+	static uint8_t code[GO_TEXT_SIZE];
+
+	gopclntab_writer_deinit(&w);
+	gopclntab_writer_init(&w, 20);
+	row_count = 0;
+	memset(code, 0x90, sizeof(code));
+	memcpy(code + 0x30, bytes, size);
+	w.code = code;
+	add(0x20, "runtime.asmcgocall", WRITES_SP, gopclntab_writer_table(&w, parts, 2));
+	assert_int_equal(read_rows(0), 0);
+	assert_true(row_count >= 2);
+	return rows[row_count - 1];
+}
+
+/* While C runs, the goroutine's stack may move: its frame pointer is stale then. */
+static void cgocall_with_a_frame_saves_its_stack_depth(void **state)
+{
+	static const uint8_t offsets[] = { 8, 0x30, 0x78 };
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(offsets); i++) {
+		const uint8_t code[] = { 0x48, 0x83, 0xe4, 0xf0, 0x48, 0x89, 0x7c, 0x24,
+			offsets[i] };
+		struct abi_unwind_rule rule = framed_cgocall(code, sizeof(code)).rule;
+
+		assert_int_equal(rule.cfa, ABI_CFA_GO_CGOCALL);
+		assert_int_equal(rule.cfa_off, 16);
+		assert_int_equal(rule.extra, offsets[i] - 8);
+		assert_int_equal(rule.fp, ABI_REG_AT_CFA);
+		assert_int_equal(rule.fp_off, -16);
+		assert_int_equal(rule.ra_off, -8);
+	}
+}
+
+/* Until 1.20 C returns to it with a frame pointer that may be stale; it has saved its caller's. */
+static void cgocall_reloads_the_frame_pointer(void **state)
+{
+	static const struct gopclntab_table_part parts[] = { { 4, 0 }, { 36, 56 } };
+
+	(void)state;
+	add(0x20, "runtime.cgocall", 0, gopclntab_writer_table(&w, parts, 2));
+	assert_int_equal(read_rows(0), 0);
+	assert_int_equal(row_count, 3);
+	expect_row(0, 0x20, 0x24, ABI_CFA_SP, 8);
+	assert_int_equal(rows[0].rule.fp, ABI_REG_FRAME);
+	expect_row(1, 0x24, 0x2e, ABI_CFA_SP, 64);
+	assert_int_equal(rows[1].rule.fp, ABI_REG_FRAME);
+	expect_row(2, 0x2e, 0x48, ABI_CFA_SP, 64);
+	assert_int_equal(rows[2].rule.fp, ABI_REG_AT_CFA);
+	assert_int_equal(rows[2].rule.fp_off, -16);
+}
+
+/* Code of another form: by the frame pointer. */
+static void cgocall_that_saves_elsewhere(void **state)
+{
+	static const uint8_t bad[][9] = {
+		{ 0x48, 0x83, 0xe4, 0xf0, 0x48, 0x89, 0x7c, 0x24, 0 },
+		{ 0x48, 0x83, 0xe4, 0xf0, 0x48, 0x89, 0x7c, 0x24, 12 },
+		{ 0x48, 0x83, 0xe4, 0xf0, 0x48, 0x89, 0x7c, 0x24, 0xf8 },
+		{ 0x48, 0x83, 0xe4, 0xf0, 0x48, 0x89, 0x54, 0x24, 8 },
+		{ 0x90 },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(bad); i++) {
+		struct abi_unwind_rule rule = framed_cgocall(bad[i], sizeof(bad[i])).rule;
+
+		assert_int_equal(rule.cfa, ABI_CFA_GO_FRAME);
+		assert_int_equal(rule.cfa_off, 16);
+	}
+}
+
 static void interrupted_code_did_not_call(void **state)
 {
 	(void)state;
@@ -462,6 +538,9 @@ int main(void)
 		GO_TEST(switch_with_a_frame_is_found_by_it),
 		GO_TEST(long_opening_is_cut_after_the_frame_pointer_was_set),
 		GO_TEST(cgocall_without_a_frame_saves_its_stack_depth),
+		GO_TEST(cgocall_with_a_frame_saves_its_stack_depth),
+		GO_TEST(cgocall_reloads_the_frame_pointer),
+		GO_TEST(cgocall_that_saves_elsewhere),
 		GO_TEST(interrupted_code_did_not_call),
 		GO_TEST(signal_returns_to_the_first_byte),
 		GO_TEST(function_of_c_has_no_rows),

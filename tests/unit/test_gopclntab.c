@@ -204,6 +204,50 @@ static void padding_has_no_function(void **state)
 	index_destroy(index);
 }
 
+/* Signal handlers return to its first instruction; lookups subtract 1. */
+static void signal_return_begins_in_the_padding(void **state)
+{
+	static const char *const names[] = { "runtime.sigreturn", "runtime.sigreturn__sigaction",
+		"runtime.sigreturn__sigaction.abi0" };
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
+		char expected[128];
+		struct index *index;
+
+		write_two(20, names[i]);
+		index = read_index();
+		snprintf(expected, sizeof(expected), "%s /src/main.go:40 39", names[i]);
+		answers(index, 0x2f, "main.outer /src/main.go:12 9");
+		answers(index, 0x3e, "");
+		answers(index, 0x3f, expected);
+		answers(index, 0x40, expected);
+		answers(index, 0x57, expected);
+		answers(index, 0x58, "");
+		index_destroy(index);
+	}
+}
+
+/* The byte before it belongs to the function that it follows without padding. */
+static void signal_return_takes_no_code(void **state)
+{
+	static const struct gopclntab_table_part lines[] = { { 0x40, 10 } };
+	struct gopclntab_function_spec spec;
+	struct index *index;
+
+	(void)state;
+	gopclntab_writer_init(&w, 20);
+	spec = outer();
+	spec.pcln = gopclntab_writer_table(&w, lines, 1);
+	gopclntab_writer_function(&w, &spec);
+	spec = next("runtime.sigreturn");
+	gopclntab_writer_function(&w, &spec);
+	index = read_index();
+	answers(index, 0x3f, "main.outer :0 9");
+	answers(index, 0x40, "runtime.sigreturn /src/main.go:40 39");
+	index_destroy(index);
+}
+
 static void only_the_text_has_functions(void **state)
 {
 	(void)state;
@@ -644,6 +688,8 @@ int main(void)
 		cmocka_unit_test(inline_chains),
 		cmocka_unit_test(inline_chains_of_older_formats),
 		cmocka_unit_test(padding_has_no_function),
+		cmocka_unit_test(signal_return_begins_in_the_padding),
+		cmocka_unit_test(signal_return_takes_no_code),
 		cmocka_unit_test(only_the_text_has_functions),
 		cmocka_unit_test(generic_names_are_shown_short),
 		cmocka_unit_test(brackets_are_arrays_before_generics),

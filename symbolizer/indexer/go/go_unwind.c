@@ -25,7 +25,9 @@ enum {
 	WORD = 8,
 	FRAMED_SINCE = 21, /* before 1.21, a function without variables had no frame */
 	MAX_FRAME_BYTES = 1 << 30, /* limit of a goroutine's stack */
-	CGOCALL_DEPTH_PLACE = 40, /* offset from sp while C runs, until 1.20 (x86_64) */
+	/* Offset from sp while C runs: always so without a frame, until 1.20 (x86_64). */
+	CGOCALL_DEPTH_PLACE = 40,
+	MAX_CGOCALL_PLACE = 112,
 	LINK_SEARCH_WORDS = 32,
 	/*
 	 * On x86_64, the code between the allocation of a frame and the setup of the frame pointer:
@@ -75,6 +77,7 @@ struct rows {
 	const struct special *special; /* NULL: none */
 	go_unwind_sink *sink;
 	void *context;
+	bool calls_c; /* returns_to_stale_frame() */
 	bool opened; /* an earlier row was in the frame */
 };
 
@@ -97,6 +100,16 @@ static const struct special *special_of(
 			return &specials[i];
 	}
 	return NULL;
+}
+
+bool go_unwind_ends_signal(const struct gopclntab *table, const struct gopclntab_function *f)
+{
+	const char *name = gopclntab_name(table, f->name);
+
+	for (size_t i = 0; name && i < ARRAY_SIZE(specials); i++)
+		if (specials[i].cfa == ABI_CFA_SIGNAL && is_named(name, specials[i].name))
+			return true;
+	return false;
 }
 
 void go_unwind_init(struct go_unwind *g, const struct gopclntab *table)
@@ -200,6 +213,41 @@ static void go_unwind_special_frame(const struct go_unwind *g, const struct gopc
 	rule->ra_off = (int16_t)(place + WORD - depth);
 }
 
+/*
+ * Where asmcgocall (x86_64) stores its depth on the goroutine's stack, in bytes above sp; its g is
+ * in the next word and stored first: and $-16,%rsp; mov %rdi,PLACE+8(%rsp). Negative: not found.
+ */
+static int cgocall_place(const struct go_unwind *g, const struct gopclntab_function *f)
+{
+	static const uint8_t wanted[] = { 0x48, 0x83, 0xe4, 0xf0, 0x48, 0x89, 0x7c, 0x24 };
+	struct cursor code = elf_image_at(g->table->image, f->entry, f->next - f->entry);
+
+	for (; cursor_left(&code) > sizeof(wanted); cursor_skip(&code, 1)) {
+		int place = code.at[sizeof(wanted)] - WORD;
+
+		if (!memcmp(code.at, wanted, sizeof(wanted)))
+			return place % WORD || place > MAX_CGOCALL_PLACE ? -1 : place;
+	}
+	return -1;
+}
+
+/*
+ * Asmcgocall's rule with a frame (x86_64, since 1.21). C code still has the frame's address in the
+ * frame pointer, but if it calls back, the goroutine's stack may have moved meanwhile, and another
+ * goroutine may use the old one. What asmcgocall saved stays right.
+ */
+static void framed_cgocall(
+	const struct go_unwind *g, const struct gopclntab_function *f, struct abi_unwind_rule *rule)
+{
+	int place = cgocall_place(g, f);
+
+	if (place < 0)
+		return;
+	rule->cfa = ABI_CFA_GO_CGOCALL;
+	rule->fp = ABI_REG_AT_CFA;
+	rule->extra = (uint8_t)place;
+}
+
 static bool is_usable(const struct go_unwind *g, int32_t depth)
 {
 	if (depth < 0 || depth > MAX_FRAME_BYTES || depth % WORD)
@@ -240,7 +288,20 @@ static struct abi_unwind_rule go_unwind_rule_of(const struct go_unwind *g,
 	}
 	if (framed && (special || f->flags & GOPCLNTAB_WRITES_SP))
 		by_frame(g, depth, &rule);
+	if (framed && special && special->cfa == ABI_CFA_GO_CGOCALL)
+		framed_cgocall(g, f, &rule);
 	return rule;
+}
+
+/*
+ * Whether F is cgocall of x86_64 until 1.20, where asmcgocall has no frame: C code returns with the
+ * frame pointer that cgocall had before the goroutine's stack moved.
+ */
+static bool returns_to_stale_frame(const struct go_unwind *g, const struct gopclntab_function *f)
+{
+	const char *name = gopclntab_name(g->table, f->name);
+
+	return g->machine == EM_X86_64 && !g->framed && name && is_named(name, "runtime.cgocall");
 }
 
 /* Passes the row [LOW, HIGH), where the stack pointer was lowered by DEPTH, to the sink. */
@@ -248,7 +309,10 @@ static void go_unwind_put_row(struct rows *rows, uint64_t low, uint64_t high, in
 {
 	struct abi_unwind_rule rule = go_unwind_rule_of(rows->g, rows->f, rows->special, depth);
 
-	if (rule.cfa == ABI_CFA_GO_FRAME && !rows->opened && rows->g->machine == EM_X86_64) {
+	if (rows->calls_c && depth > 0)
+		rule.fp = ABI_REG_AT_CFA;
+	if ((rule.cfa == ABI_CFA_GO_FRAME || (rows->calls_c && depth > 0)) && !rows->opened &&
+		rows->g->machine == EM_X86_64) {
 		struct abi_unwind_rule usual = usual_rule(rows->g, depth);
 		uint64_t end = MIN(high, low + OPENING_BYTES);
 
@@ -269,6 +333,7 @@ int go_unwind_function(struct go_unwind *g, const struct gopclntab_function *f,
 		.special = special_of(g, f),
 		.sink = sink,
 		.context = context,
+		.calls_c = returns_to_stale_frame(g, f),
 	};
 	uint64_t low = f->entry;
 	int err;

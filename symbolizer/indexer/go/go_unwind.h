@@ -5,6 +5,7 @@
  * address at each instruction (pcsp), which the runtime unwinds with, and special rules by name for
  * functions of the runtime that deviate from it.
  */
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "bpf/abi/unwind.h"
@@ -17,6 +18,13 @@ struct go_unwind {
 	bool framed; /* compiled functions always have a frame when they make a call */
 	struct gopclntab_runs runs; /* of the current function */
 };
+
+/*
+ * Whether the kernel makes signal handlers return to FUNCTION. Its first instruction is then a
+ * return address without a call before it.
+ */
+bool go_unwind_ends_signal(
+	const struct gopclntab *table, const struct gopclntab_function *function);
 
 void go_unwind_init(struct go_unwind *g, const struct gopclntab *table);
 void go_unwind_deinit(struct go_unwind *g);

@@ -16,6 +16,7 @@
 
 #include "base/cleanup.h"
 #include "symbolizer/indexer/go/gopclntab.h"
+#include "symbolizer/indexer/go/go_unwind.h"
 #include "symbolizer/indexer/go/go.h"
 
 enum {
@@ -184,6 +185,26 @@ static int read_tables(struct gopclntab_reader *r)
 	return r->calls_unknown ? 0 : error;
 }
 
+/*
+ * Where the function's code begins for lookups: one byte early, in the padding before it, if its
+ * entry is a return address that no call precedes. Lookups subtract 1 (as libc's tables have it).
+ */
+static uint64_t first_address(const struct gopclntab_reader *r)
+{
+	uint64_t entry = r->function.entry;
+
+	return entry > r->code_end && go_unwind_ends_signal(r->table, &r->function) ? entry - 1
+										    : entry;
+}
+
+static int write_early_row(struct gopclntab_reader *r, uint64_t first)
+{
+	uint32_t file, line;
+	int error = gopclntab_reader_line(r, 0, &file, &line);
+
+	return error ? error : writer_row(r->writer, first, file, line, 0);
+}
+
 static int write_function(struct gopclntab_reader *r)
 {
 	struct writer_node node = {
@@ -191,7 +212,7 @@ static int write_function(struct gopclntab_reader *r)
 		.start_line = r->function.start_line,
 		.unit = GOPCLNTAB_UNIT,
 	};
-	uint64_t entry = r->function.entry;
+	uint64_t entry = r->function.entry, first = first_address(r);
 	uint32_t root;
 	int error;
 
@@ -201,11 +222,14 @@ static int write_function(struct gopclntab_reader *r)
 	if (!error)
 		error = writer_node(r->writer, &node, &root);
 	if (!error)
-		error = writer_range(r->writer, root, entry, entry + r->size);
+		error = writer_range(r->writer, root, first, entry + r->size);
+	if (!error && r->line.count && first < entry)
+		error = write_early_row(r, first);
 	if (!error && r->line.count)
 		error = write_rows(r);
 	if (!error && !r->calls_unknown)
 		error = gopclntab_inline_write(r, root);
+	r->code_end = entry + r->size;
 	return error;
 }
 
@@ -249,6 +273,7 @@ int gopclntab_read(struct elf_image *image, struct index_writer *w, struct sourc
 	if (error)
 		return error;
 	r.table = &table;
+	r.code_end = table.text;
 	map_init(&r.names, MAX_STRINGS);
 	map_init(&r.files, MAX_STRINGS);
 	error = writer_sequence_begin(w, GOPCLNTAB_UNIT);

@@ -99,6 +99,7 @@ struct gopclntab_reader {
 	struct map files; /* offset → string number */
 	struct gopclntab_function function;
 	uint32_t size; /* bytes of code of `function` */
+	uint64_t code_end; /* of the function before it */
 	struct gopclntab_runs file, line, inlined;
 	bool calls_unknown; /* broken inline tree: lines at `inlined` are of unknown functions */
 	struct gopclntab_inline *inlines; /* of `function` */

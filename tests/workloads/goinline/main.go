@@ -3,22 +3,23 @@
 // Goinline says of itself what each of its addresses is: the runtime's own answer, for a
 // symbolizer to be compared with.
 //
-//	goinline STEP
+//	goinline COUNT SEED
 //
-// prints a line for every STEP-th byte of executable code that the runtime knows:
+// prints a line for each of COUNT random bytes of executable code that the runtime knows:
 //
 //	ADDRESS \t KIND \t FUNCTION \t FILE:LINE [\t FUNCTION \t FILE:LINE ...]
 //
-// with the file's own (ELF) address and frames innermost first. KIND is "chain" where all frames
-// stand there (runtime.CallersFrames expands an address by itself since Go 1.23), "leaf" where only
-// the innermost does. Then come the "chain" lines of the stacks that the program really had while
-// it ran through its inlined functions (runtime.Callers knows these chains in every version).
+// with the file's own (ELF) address and frames innermost first, as runtime.CallersFrames has them,
+// inlined calls included; KIND is "random". Bytes that it meets and that are no Go function's have
+// KIND "foreign" and no frames. Then come the "stack" lines: the stacks that the program really had
+// while it ran through its inlined functions (runtime.Callers).
 package main
 
 import (
 	"bufio"
 	"debug/elf"
 	"fmt"
+	"math/rand"
 	"os"
 	"runtime"
 	"sort"
@@ -26,6 +27,7 @@ import (
 	"strings"
 
 	"goinline/asm"
+	"goinline/expand"
 )
 
 var (
@@ -154,29 +156,21 @@ func loadBias() uintptr {
 	panic("the program's own mapping is not in /proc/self/maps")
 }
 
-// expands says whether CallersFrames gives the whole chain of a single address.
-func expands() bool {
-	minor := strings.TrimPrefix(runtime.Version(), "go1.")
-	for i, c := range minor {
-		if c < '0' || c > '9' {
-			minor = minor[:i]
-			break
-		}
-	}
-	n, err := strconv.Atoi(minor)
-	return err == nil && n >= 23
-}
-
-// address prints what the runtime says of one. It takes return addresses, one past the call; at a
-// function's entry that would be another function's answer. The 1 behind it is no function's;
-// without something behind it CallersFrames leaves the callers out.
-func address(pc uintptr, kind string) {
+// address prints what the runtime says of one, and whether it was printed as Go code. The runtime
+// takes return addresses, one past the call; at a function's entry that would be another function's
+// answer. The 1 behind it is no function's; without something behind it CallersFrames leaves the
+// callers out.
+func address(pc uintptr) bool {
 	function, next := runtime.FuncForPC(pc), runtime.FuncForPC(pc+1)
-	if function == nil || next == nil || function.Entry() != next.Entry() {
-		return
+	if function == nil && next == nil {
+		fmt.Fprintf(out, "%x\tforeign\n", pc-bias)
+		return false
 	}
-	frames := runtime.CallersFrames([]uintptr{pc + 1, 1})
-	fmt.Fprintf(out, "%x\t%s", pc-bias, kind)
+	if function == nil || next == nil || function.Entry() != next.Entry() {
+		return false
+	}
+	frames := runtime.CallersFrames(append(expand.Calls(pc+1), 1))
+	fmt.Fprintf(out, "%x\trandom", pc-bias)
 	for {
 		frame, more := frames.Next()
 		out.WriteString("\t" + text(frame))
@@ -185,46 +179,55 @@ func address(pc uintptr, kind string) {
 		}
 	}
 	out.WriteByte('\n')
+	return true
 }
 
-func everyAddress(step uintptr) {
+// randomAddresses prints COUNT addresses in Go code, and the foreign ones on the way.
+func randomAddresses(count int) {
 	file, err := elf.Open("/proc/self/exe")
 	if err != nil {
 		panic(err)
 	}
-	kind := "leaf"
-	if expands() {
-		kind = "chain"
-	}
+	var code []elf.ProgHeader
+	total := uint64(0)
 	for _, p := range file.Progs {
-		if p.Type != elf.PT_LOAD || p.Flags&elf.PF_X == 0 {
-			continue
+		if p.Type == elf.PT_LOAD && p.Flags&elf.PF_X != 0 {
+			code = append(code, p.ProgHeader)
+			total += p.Memsz
 		}
-		for a := uintptr(p.Vaddr); a < uintptr(p.Vaddr+p.Memsz); a += step {
-			address(a+bias, kind)
+	}
+	for count > 0 {
+		at := uint64(rand.Int63n(int64(total)))
+		for _, p := range code {
+			if at < p.Memsz {
+				if address(uintptr(p.Vaddr+at) + bias) {
+					count--
+				}
+				break
+			}
+			at -= p.Memsz
 		}
 	}
 }
 
 func main() {
-	step := 7
-	if len(os.Args) > 1 {
-		step, _ = strconv.Atoi(os.Args[1])
-	}
+	count, _ := strconv.Atoi(os.Args[1])
+	seed, _ := strconv.ParseInt(os.Args[2], 10, 64)
+	rand.Seed(seed)
 	calls = append(calls, chainCaller, wrapperCaller, closureCaller, panicCaller, recursive)
 	for _, call := range calls {
 		sink += call(3)
 	}
 	sink += asm.Sum(inner, asm.Twice(2))
 	bias = loadBias()
-	everyAddress(uintptr(step))
+	randomAddresses(count)
 	var pcs []uintptr
 	for pc := range seen {
 		pcs = append(pcs, pc)
 	}
 	sort.Slice(pcs, func(i, k int) bool { return pcs[i] < pcs[k] })
 	for _, pc := range pcs {
-		fmt.Fprintf(out, "%x\tchain\t%s\n", pc-bias, seen[pc])
+		fmt.Fprintf(out, "%x\tstack\t%s\n", pc-bias, seen[pc])
 	}
 	out.Flush()
 }

@@ -1,0 +1,289 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Goroutine ids of samples against the goroutines themselves: versions of Go x kinds of build.
+
+  tests/accuracy/go_matrix.py [VERSION...]
+
+Builds tests/workloads/gomatrix, whose goroutines spell their id by the functions on their stacks, and records
+100,000 of them that end soon beside some that last: a sample with all digits on its stack must have that goid.
+At least 99.9 % are right, and at most 0.01 % have another one's; where goids are not known, no sample has one.
+The last lines are a table. FULL=1 runs all versions and kinds instead of four cells; KINDS="static cgo" selects,
+CHURN=N makes N goroutines. PACKER names UPX where it is not in the path (Debian: upx-ucl).
+"""
+import collections
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+sys.path.insert(0, os.path.join(ROOT, "tests"))
+sys.path.insert(0, os.path.join(ROOT, "tests/scenario"))
+sys.dont_write_bytecode = True
+import bpf_map  # noqa: E402
+import pprof_read  # noqa: E402
+
+BUILD = os.path.join(ROOT, os.environ.get("FATHOM_BUILD", "build"))
+FATHOM = os.path.join(ROOT, os.environ.get("FATHOM", os.path.join(BUILD, "fathom")))
+WORKLOAD = os.path.join(ROOT, "tests/workloads/gomatrix")
+VERSIONS = ["1.16.15", "1.17.13", "1.18.10", "1.19.13", "1.20.14", "1.21.13", "1.22.12", "1.23.12",
+            "1.24.13", "1.25.14", "1.26.8", "1.27.4"]  # each minor version
+SHORT = [("1.16.15", "static"), ("1.20.14", "external-pie-stripped"), ("1.27.4", "stripped"), ("local", "cgo")]
+
+# How a kind is built: with cgo or not, build mode and flags, what the linker gets.
+Kind = collections.namedtuple("Kind", "cgo flags link")
+STRIPPED = "-s -w"
+KINDS = {
+    "static": Kind(0, [], ""),
+    "stripped": Kind(0, [], STRIPPED),
+    "pie": Kind(0, ["-buildmode=pie"], ""),
+    "pie-stripped": Kind(0, ["-buildmode=pie"], STRIPPED),
+    "cgo": Kind(1, [], ""),
+    "external": Kind(1, [], "-linkmode=external"),
+    "external-stripped": Kind(1, [], "-linkmode=external " + STRIPPED),
+    "external-pie": Kind(1, ["-buildmode=pie"], "-linkmode=external"),
+    "external-pie-stripped": Kind(1, ["-buildmode=pie"], "-linkmode=external " + STRIPPED),
+    "external-static": Kind(1, [], "-linkmode=external -extldflags=-static"),
+    "c-shared": Kind(1, ["-buildmode=c-shared"], ""),
+    "c-shared-stripped": Kind(1, ["-buildmode=c-shared"], STRIPPED),
+    "c-shared-twice": Kind(1, ["-buildmode=c-shared"], ""),
+    "plugin": Kind(1, ["-buildmode=plugin"], ""),
+    "upx": Kind(0, [], ""),
+}
+UNKNOWN = {"upx"}  # kinds without goids and names
+REASON = "unknown_mapping"  # what record says of code that is in no file
+UPX = os.environ.get("PACKER") or shutil.which("upx") or shutil.which("upx-ucl")
+MAY_BE_UNKNOWN = {"c-shared", "c-shared-stripped", "c-shared-twice"}  # a goid is right or not there
+RIGHT, WRONG = .999, .0001
+# Handlers with what they interrupted. With cgo its caller may be missing: a walk that user space finishes (its tables
+# were not loaded yet) has one other stack, from the frame pointer on.
+WHOLE = .95
+MIN_SAMPLES = 1000
+HZ = "7993"
+DIGIT = re.compile(r"gomatrix/churn\.digit([0-9a-f])$")
+DIGITS = 6
+TIMEOUT_S = 240
+
+Cell = collections.namedtuple("Cell", "version kind verdict samples right wrong none note")
+
+
+class NotPossible(Exception):
+    """What a cell cannot be built or run for."""
+
+
+def go(version, kind, package, output, link):
+    # Go 1.19 mistakes the package index that newer versions left in the cache for its own.
+    env = dict(os.environ, GOTOOLCHAIN=version if version == "local" else "go" + version, GOFLAGS="-mod=mod", GODEBUG="goindex=0",
+               CGO_ENABLED=str(kind.cgo), CGO_CFLAGS="-O2 -g")
+    flags = kind.flags if package != "./pluginhost" else []
+    argv = ["go", "build", *flags, "-ldflags=" + link, "-o", output, package]
+    done = subprocess.run(argv, cwd=WORKLOAD, env=env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    if done.returncode:
+        raise NotPossible("cannot be built: " + done.stdout.strip()[-300:])
+
+
+def build(version, name, directory):
+    """The command of the cell's program, and the file that has the goroutines' code."""
+    kind = KINDS[name]
+    program = os.path.join(directory, "churn")
+    if name.startswith("c-shared"):
+        host = os.path.join(directory, "host")
+        subprocess.run(["cc", "-O1", "-o", host, os.path.join(WORKLOAD, "host/host.c"), "-ldl", "-lpthread"], check=True)
+        go(version, kind, "./shared", program + ".so", kind.link)
+        libraries = [program + ".so"]
+        if name == "c-shared-twice":
+            libraries.append(shutil.copy(program + ".so", os.path.join(directory, "again.so")))
+        return [host, *libraries], libraries[0]
+    if name == "plugin":
+        go(version, kind, "./pluginhost", program, kind.link)
+        go(version, kind, "./plugin", program + ".so", kind.link)
+        return [program, program + ".so"], program
+    go(version, kind, ".", program, kind.link)
+    if name == "upx":
+        done = subprocess.run([UPX, "-1", "-q", program], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+        if done.returncode:
+            raise NotPossible("cannot be packed: " + done.stdout[-300:])
+    return [program], program
+
+
+def samples_now(pid):
+    try:
+        counts = bpf_map.PerCpuArray(pid, bpf_map.COUNTS)
+    except OSError:
+        return False
+    try:
+        return counts.sums()[bpf_map.TAKEN] > 0
+    finally:
+        counts.close()
+
+
+def wait_for(condition, what):
+    end = time.monotonic() + TIMEOUT_S
+    while not condition():
+        if time.monotonic() > end:
+            raise NotPossible("no " + what)
+        time.sleep(.05)
+
+
+def wait_for_line(program, start):
+    """Reads the program's lines up to one that starts so."""
+    for line in program.stdout:
+        if line.startswith(start):
+            return
+    raise NotPossible("the program ended, status %s" % program.wait())
+
+
+def record_churn(program, profile, env):
+    """Records PROGRAM's goroutines from before they begin until they have ended; returns what fathom said."""
+    argv = [FATHOM, "record", "-F", HZ, "-p", str(program.pid), "-o", profile, "--log-level=info"]
+    with open(profile + ".log", "w+") as log, \
+            subprocess.Popen(argv, env=env, stdout=log, stderr=subprocess.STDOUT) as fathom:
+        try:
+            wait_for(lambda: fathom.poll() is not None or samples_now(fathom.pid), "samples")
+            # The program's index is in the cache: the facts are in BPF's map soon after the first sample.
+            time.sleep(1)
+            program.stdin.write("\n" * len(program.args))
+            program.stdin.flush()
+            wait_for_line(program, "churned")
+            fathom.send_signal(signal.SIGINT)
+            status = fathom.wait(TIMEOUT_S)
+        finally:
+            fathom.kill()
+        log.seek(0)
+        text = log.read()
+    if status:
+        raise NotPossible("record: exit status %d: %s" % (status, text[-500:]))
+    return text
+
+
+def run(argv, file, directory):
+    """The profile's samples of the program, and what fathom said."""
+    env = dict(os.environ, XDG_CACHE_HOME=directory)
+    subprocess.run([FATHOM, "symbolize", "-e", file], input="0x401000\n", text=True, env=env, check=True,
+                   stdout=subprocess.DEVNULL)
+    profile = os.path.join(directory, "churn.pb.gz")
+    with subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, bufsize=1) as program:
+        watchdog = threading.Timer(TIMEOUT_S, program.kill)
+        watchdog.start()
+        try:
+            wait_for_line(program, "ready")
+            said = record_churn(program, profile, env)
+        finally:
+            watchdog.cancel()
+            program.kill()
+        pid = program.pid
+    return [s for s in pprof_read.Profile(profile).samples if s["numbers"].get("pid") == pid], said
+
+
+def spelled_goid(sample):
+    """The id that the functions on the stack spell, innermost first its highest digit; None without all digits."""
+    digits = [m.group(1) for m in (DIGIT.search(f["func"]) for f in sample["frames"]) if m]
+    return int("".join(digits), 16) if len(digits) == DIGITS else None
+
+
+def judge(samples):
+    """Weights of samples of known goroutines: all, with the right goid, with another one."""
+    judged = right = wrong = 0
+    for sample in samples:
+        truth = spelled_goid(sample)
+        if truth is None:
+            continue
+        weight, goid = sample["values"][0], sample["numbers"].get("goid")
+        judged += weight
+        right += weight * (goid == truth)
+        wrong += weight * (goid not in (truth, None))
+        if os.environ.get("SHOW") and goid != truth:
+            print("    %s instead of %d: %s" % (goid, truth, " < ".join(f["func"] or "?" for f in sample["frames"])))
+    return judged, right, wrong
+
+
+def judge_handlers(samples, kind):
+    """Weights of samples in signal handlers: all, those with the function by which handlers return and the interrupted
+    function, and those with its caller too. Libc's function to return by has no name where libc is stripped."""
+    returns = ("runtime.sigreturn", "runtime.sigreturn__sigaction") + ("", "__restore_rt") * kind.cgo
+    handlers = named = whole = 0
+    for sample in samples:
+        names = [f["func"] for f in sample["frames"] if not f["func"].startswith("[")]  # [truncated: why]
+        if "runtime.sigtramp" not in names:
+            continue
+        rest = names[names.index("runtime.sigtramp") + 1:]
+        good = len(rest) > 1 and rest[0] in returns
+        handlers += sample["values"][0]
+        named += sample["values"][0] * good
+        whole += sample["values"][0] * (good and len(rest) > 2)
+        if os.environ.get("SHOW") and not good:
+            print("    handler below " + " < ".join(n or "?" for n in rest))
+    return handlers, named, whole
+
+
+def judge_unknown(version, name, samples, said):
+    """A program of which nothing is known: no goid, no name but the kernel's, and a reason."""
+    user = [f for s in samples for f in s["frames"] if f["address"] < 1 << 63]
+    named = {f["func"] for f in user if f["func"] and "vdso" not in f["func"] and f["func"][0] != "["}
+    goids = {s["numbers"]["goid"] for s in samples if "goid" in s["numbers"]}
+    count = sum(s["values"][0] for s in samples)
+    faults = ["names: %s" % sorted(named)[:3]] * bool(named) + ["goids: %s" % sorted(goids)[:3]] * bool(goids)
+    faults += ["no reason"] * (REASON not in said) + ["few samples"] * (count < MIN_SAMPLES)
+    return Cell(version, name, "FAIL" if faults else "ok", count, 0, len(goids), count, "; ".join(faults) or
+                "refused: " + REASON)
+
+
+def test(version, name):
+    with tempfile.TemporaryDirectory(prefix="go-matrix-") as directory:
+        try:
+            argv, file = build(version, name, directory)
+            samples, said = run(argv, file, directory)
+        except NotPossible as e:
+            return Cell(version, name, "FAIL", 0, 0, 0, 0, str(e))
+    if name in UNKNOWN:
+        return judge_unknown(version, name, samples, said)
+    judged, right, wrong = judge(samples)
+    handlers, named, whole = judge_handlers(samples, KINDS[name])
+    good = judged >= MIN_SAMPLES and wrong <= WRONG * judged and (right >= RIGHT * judged or name in MAY_BE_UNKNOWN)
+    good = good and (named if KINDS[name].cgo else whole) >= WHOLE * handlers
+    return Cell(version, name, "ok" if good else "FAIL", judged, right, wrong, judged - right - wrong,
+                "handlers %d, with what they interrupted %d, and its caller %d" % (handlers, named, whole))
+
+
+def show(cell):
+    share = 100 * cell.right / cell.samples if cell.samples else 0
+    print("%-4s %-8s %-22s %7d  %7.3f  %5d  %5d  %s" % (
+        cell.verdict, cell.version, cell.kind, cell.samples, share, cell.wrong, cell.none, cell.note), flush=True)
+
+
+def cells_to_run():
+    versions, kinds = sys.argv[1:], os.environ.get("KINDS", "").split()
+    if not (versions or kinds or os.environ.get("FULL")):
+        return SHORT
+    kinds = kinds or [k for k in KINDS if k != "upx" or UPX]
+    return [(v, k) for v in versions or VERSIONS for k in kinds]
+
+
+def main():
+    if not shutil.which("go"):
+        print("go is not installed")
+        return 77
+    if os.geteuid() != 0:
+        print("needs root")
+        return 77
+    print("     go       kind                   samples  right %  wrong   none", flush=True)
+    failed = judged = wrong = 0
+    cells = cells_to_run()
+    for version, kind in cells:
+        cell = test(version, kind)
+        show(cell)
+        failed += cell.verdict == "FAIL"
+        judged += cell.samples
+        wrong += cell.wrong
+    print("%d cells, %d failed; %d samples of known goroutines, %d with another's id" % (
+        len(cells), failed, judged, wrong))
+    return 1 if failed or not cells else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,3 @@
+module gomatrix
+
+go 1.16
