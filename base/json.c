@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/base64.h"
 #include "base/utf8.h"
 
 void json_init(struct json *j, struct buffer *out, enum json_style style)
@@ -192,33 +193,10 @@ void json_null(struct json *j, const char *key)
 	buffer_string(j->out, "null");
 }
 
-static void json_put_base64(struct json *j, const uint8_t *bytes, size_t size)
-{
-	static const char digits[] =
-		"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-	char *room = buffer_room(j->out, (size + 2) / 3 * 4);
-
-	if (!room)
-		return;
-	for (size_t i = 0; i < size; i += 3) {
-		size_t left = size - i;
-		uint32_t three = (uint32_t)bytes[i] << 16 |
-				 (left > 1 ? (uint32_t)bytes[i + 1] << 8 : 0) |
-				 (left > 2 ? (uint32_t)bytes[i + 2] : 0);
-
-		*room++ = digits[three >> 18];
-		*room++ = digits[three >> 12 & 63];
-		*room++ = left > 1 ? digits[three >> 6 & 63] : '=';
-		*room++ = left > 2 ? digits[three & 63] : '=';
-	}
-	j->out->size += (size + 2) / 3 * 4;
-}
-
 void json_base64(struct json *j, const char *key, const void *bytes, size_t size)
 {
 	json_begin_value(j, key);
 	buffer_string(j->out, "\"");
-	if (size)
-		json_put_base64(j, bytes, size);
+	base64_append(j->out, bytes, size);
 	buffer_string(j->out, "\"");
 }

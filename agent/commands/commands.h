@@ -48,6 +48,7 @@ int command_trace(struct invocation *call);
 int command_latency(struct invocation *call);
 int command_symbolize(struct invocation *call);
 int command_upload(struct invocation *call);
+int command_view(struct invocation *call);
 int command_check(struct invocation *call);
 int command_completion(struct invocation *call);
 /* Hidden; prints the manual page for `make`. */

@@ -29,7 +29,7 @@
 
 enum {
 	HOTTEST = 10,
-	OUTPUT_LIMIT = 1 << 30,
+	OUTPUT_LIMIT = RECORD_OUTPUT_BYTES,
 	MS = 1000000,
 };
 
@@ -262,16 +262,12 @@ static int write_report(struct record *r, struct report_summary *ret_summary)
 		fprintf(stderr, "fathom record: cannot make the profile: %s\n", strerror(-err));
 		return err;
 	}
-	err = output_file_write(r->plan.output, &out);
-	if (err)
-		fprintf(stderr, "fathom record: cannot write %s: %s\n", r->plan.output,
-			strerror(-err));
-	return err;
+	return record_files_write(&r->plan, &out);
 }
 
 static void tell(struct record *r, const struct report_summary *summary)
 {
-	bool file = strcmp(r->plan.output, "-") && !r->plan.folded;
+	const char *output = r->plan.output, *html = r->plan.html;
 	struct report_sources sources;
 	struct report_hot *hot = NULL;
 	struct record_result result = {
@@ -279,7 +275,8 @@ static void tell(struct record *r, const struct report_summary *summary)
 		.summary = *summary,
 		.builds_cpu_ns = sampler_builds_cpu_ns(r->sampler),
 		.elapsed_ns = r->window.ended_ns - r->window.began_ns,
-		.output = file ? r->plan.output : NULL,
+		.output = output && strcmp(output, "-") && !r->plan.folded ? output : NULL,
+		.html = html && strcmp(html, "-") ? html : NULL,
 		.off_cpu = sample_types_have(&r->window.types, PROBE_off_cpu),
 		.targets_ended = watched_targets_ended(&r->targets),
 	};
@@ -352,12 +349,10 @@ static int plan_and_record(const struct config *config)
 	err = record_plan(config, &r.plan);
 	if (err)
 		return err == -EINVAL ? EXIT_USAGE : EXIT_FAILED;
-	err = output_file_check(r.plan.output);
+	err = record_files_check(&r.plan);
 	if (err) {
-		fprintf(stderr, "fathom record: cannot write %s: %s\n", r.plan.output,
-			strerror(-err));
 		record_plan_deinit(&r.plan);
-		return EXIT_FAILED;
+		return err == -EINVAL ? EXIT_USAGE : EXIT_FAILED;
 	}
 	err = config->rest_count ? record_spawn(&r, config->rest) : 0;
 	if (!err)

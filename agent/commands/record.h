@@ -16,7 +16,8 @@
 struct record_plan {
 	struct sampler_options sampler;
 	uint64_t duration_ns; /* 0 = until a signal or the end of the command */
-	const char *output; /* path, or "-" */
+	const char *output; /* path, or "-"; NULL = only the page */
+	const char *html; /* path of the page, or "-"; NULL = none */
 	bool folded;
 	bool others; /* -a, -p, -t or -G: CMD only sets the duration */
 	char *cache_directory;
@@ -26,6 +27,15 @@ struct record_plan {
 /* Returns -EINVAL after printing the reason to stderr. */
 int record_plan(const struct config *config, struct record_plan *ret_plan);
 void record_plan_deinit(struct record_plan *plan);
+
+/* The limit of a profile, and of its page. */
+enum { RECORD_OUTPUT_BYTES = 1 << 30 };
+
+/* record_files.c: each prints what is wrong to stderr, then returns the error. */
+/* Whether the files can be written, before anything is recorded. */
+int record_files_check(const struct record_plan *plan);
+/* Writes PROFILE (gzip-compressed pprof, or folded text) and its page. */
+int record_files_write(const struct record_plan *plan, const struct buffer *profile);
 
 /* record_output.c */
 struct record_result {
@@ -38,6 +48,7 @@ struct record_result {
 	uint64_t bpf_ns, bpf_runs; /* 0 = not counted by the kernel */
 	uint64_t elapsed_ns;
 	const char *output; /* NULL = no file to suggest opening */
+	const char *html; /* likewise, for a browser */
 	bool off_cpu; /* waits were sampled as well */
 	bool targets_ended; /* all targets have ended */
 };

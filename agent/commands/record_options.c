@@ -60,8 +60,13 @@ int record_plan(const struct config *config, struct record_plan *ret_plan)
 	if (config_given(config, SETTING_duration) && !plan.duration_ns)
 		return record_options_refuse("-d must be more than 0 seconds");
 	plan.output = config_text(config, SETTING_output);
-	if (!plan.output)
+	plan.html = config_text(config, SETTING_html);
+	if (!plan.output && !plan.html)
 		plan.output = plan.folded ? "-" : "fathom.pb.gz";
+	if (plan.folded && plan.html)
+		return record_options_refuse("--folded and --html exclude each other");
+	if (plan.output && plan.html && !strcmp(plan.output, plan.html))
+		return record_options_refuse("-o and --html name the same file");
 	err = cache_directory(config, &plan.cache_directory);
 	if (!err)
 		err = sampling_options(config, "record", &plan.sampling);

@@ -191,6 +191,9 @@ void record_print_result(const struct record_result *r)
 	if (r->output)
 		fprintf(stderr, "\nwrote %s; look at it with: go tool pprof -http=: %s\n",
 			r->output, r->output);
+	if (r->html)
+		fprintf(stderr, "%swrote %s; open it in a browser\n", r->output ? "" : "\n",
+			r->html);
 	if (r->output && r->off_cpu)
 		fprintf(stderr, "at waiting: go tool pprof -http=: -sample_index=off_cpu %s\n",
 			r->output);

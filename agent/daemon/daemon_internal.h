@@ -59,6 +59,7 @@ struct daemon {
 	int window_error; /* errno of ending the last window; 0 = ended */
 	uint64_t windows; /* sealed so far */
 	uint64_t last_seal_ns; /* CPU time spent writing the last window */
+	uint64_t lost_told; /* samples lost until then stand in the comments of stored profiles */
 	int store_error; /* errno of storing the last window; 0 = stored */
 	int store_removal_error; /* errno of removing old profiles, at the last trim; 0 = none */
 	bool disk_full; /* storing the last window evicted old profiles */

@@ -5,6 +5,7 @@
  * retried soon; until it succeeds the agent is not ready.
  */
 #include <errno.h>
+#include <inttypes.h>
 #include <malloc.h>
 #include <stdio.h>
 #include <string.h>
@@ -137,8 +138,10 @@ static bool in_group(void *context, const struct profile_sample *sample)
 	return groups_of(filter->groups, sample->process) == filter->group;
 }
 
+/* COMMENT: what the profile says besides, NULL = nothing. */
 static int store_group(struct daemon *d, const struct sealed_window *window,
-	const struct report_sources *sources, const struct group_filter *filter)
+	const struct report_sources *sources, const struct group_filter *filter,
+	const char *comment)
 {
 	struct report_options options = report_window_options(window);
 	autocall(buffer_deinit) struct buffer out;
@@ -147,6 +150,7 @@ static int store_group(struct daemon *d, const struct sealed_window *window,
 
 	options.include = in_group;
 	options.include_context = (void *)filter;
+	options.comment = comment;
 	buffer_init(&out, PROFILE_LIMIT_BYTES);
 	err = report_pprof(sources, &options, &out, &summary);
 	if (err) {
@@ -179,14 +183,14 @@ static void report_full_disk(struct daemon *d, uint64_t dropped)
 }
 
 static void store_groups(struct daemon *d, const struct sealed_window *window,
-	const struct report_sources *sources, const struct groups *groups)
+	const struct report_sources *sources, const struct groups *groups, const char *comment)
 {
 	uint32_t failed = 0;
 	int first_error = 0;
 
 	for (uint32_t group = 1; group <= groups_count(groups); group++) {
 		const struct group_filter filter = { groups, group };
-		int err = store_group(d, window, sources, &filter);
+		int err = store_group(d, window, sources, &filter, comment);
 
 		failed += err != 0;
 		first_error = first_error ? first_error : err;
@@ -199,15 +203,23 @@ static void store_window(
 {
 	const struct metrics *metrics = sampler_metrics(d->sampler);
 	uint64_t dropped = metrics_get(metrics, METRIC_STORE_DROPPED_DISK_FULL);
+	uint64_t lost = daemon_samples_lost(d);
+	char comment[80] = "";
 	struct groups groups;
 
+	/* The page reads this: agent/server/serve/page/samples.js. */
+	if (lost > d->lost_told)
+		snprintf(comment, sizeof(comment), "samples lost since the window before: %" PRIu64,
+			lost - d->lost_told);
 	if (groups_init(&groups, sources->profile, sources->processes)) {
 		metrics_add(sampler_metrics_to_add(d->sampler), METRIC_LOST_MEMORY_LIMIT,
 			profile_total_count(sources->profile));
 		log_warn("a window is lost: out of memory", "%s", "");
 		return;
 	}
-	store_groups(d, window, sources, &groups);
+	store_groups(d, window, sources, &groups, *comment ? comment : NULL);
+	if (!d->store_error)
+		d->lost_told = lost;
 	groups_deinit(&groups);
 	report_full_disk(d, metrics_get(metrics, METRIC_STORE_DROPPED_DISK_FULL) - dropped);
 }

@@ -18,8 +18,12 @@ static void option_table_fill(struct option_table *table, enum config_command co
 {
 	size_t count = 0, letters = 0;
 
-	/* `+`: options end at the first other argument; `:`: we report missing values. */
-	table->letters[letters++] = '+';
+	/*
+	 * `+`: options end at the first other argument, which may be a command with its own; `:`:
+	 * we report missing values.
+	 */
+	if (command != IN_VIEW)
+		table->letters[letters++] = '+';
 	table->letters[letters++] = ':';
 	for (int id = 0; id < SETTING_COUNT; id++) {
 		const struct setting_row *row = config_row((enum setting)id);

@@ -149,6 +149,14 @@ class Browser:
                 {"type": "pointerMove", "duration": 0, "x": round(box[0] + x), "y": round(box[1] + y)},
                 {"type": "pointerDown", "button": 0}, {"type": "pointerUp", "button": 0}]}]})
 
+    def point_at(self, selector, x, y):
+        """Moves the pointer to X and Y pixels from the element's upper left corner."""
+        box = self.js("const b = document.querySelector(arguments[0]).getBoundingClientRect();"
+                      "return [b.left, b.top]", selector)
+        self._call("POST", "/actions", {"actions": [
+            {"type": "pointer", "id": "m", "parameters": {"pointerType": "mouse"}, "actions": [
+                {"type": "pointerMove", "duration": 0, "x": round(box[0] + x), "y": round(box[1] + y)}]}]})
+
     def click(self, selector):
         self.js("document.querySelector(arguments[0]).click()", selector)
 

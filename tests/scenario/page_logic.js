@@ -9,7 +9,8 @@ const fs = require("node:fs");
 const path = require("node:path");
 const vm = require("node:vm");
 const page = path.join(__dirname, "../../agent/server/serve/page");
-const [pprof, samples, tree, format, latency] = ["pprof", "samples", "tree", "format", "latency"]
+const [pprof, samples, tree, format, latency, address, timeline, around] =
+	["pprof", "samples", "tree", "format", "latency", "address", "timeline", "around"]
 	.map((name) => require(path.join(page, name + ".js")));
 
 /* FILES: [{ path, group, timeMs, durationMs }] → Samples of all of them except the paths in FORGET. */
@@ -49,9 +50,10 @@ function makePage(client) {
 	class View { show() {} draw() {} setTheme() {} }
 	const context = {
 		console, performance, setTimeout: () => 0, clearTimeout() {}, matchMedia: () => anything,
-		document: anything, window: anything, location: anything, samples, format, tree, pprof: {},
-		flame: { Flame: View }, timeline: { Timeline: View }, table: { FunctionTable: View }, latency: { LatencyView: View },
-		controls: { byId: () => anything, press() {} },
+		document: anything, window: anything, location: anything, history: anything, samples, format, tree, address, pprof: {},
+		flame: { Flame: View }, timeline: { Timeline: View },
+		table: { FunctionTable: View }, tip: { Tip: View }, around: { AroundView: View }, latency: { LatencyView: View },
+		controls: { byId: () => anything, press() {} }, fileSource: { embedded: () => null, listen() {} },
 		client: { Client: function () { return client; }, Unauthorized: class extends Error {},
 			Away: class extends Error {}, each: async (items, work) => { for (const i of items) await work(i); } },
 	};
@@ -70,7 +72,7 @@ function madeWindow(number, size, { stacks, goroutines }) {
 	const own = (i) => number * size + i + 1;
 	return {
 		types: [{ type: "samples", unit: "count" }, { type: "cpu", unit: "nanoseconds" }],
-		defaultType: "cpu", periodType: { type: "cpu", unit: "nanoseconds" }, period: 1, mappings: [],
+		defaultType: "cpu", periodType: { type: "cpu", unit: "nanoseconds" }, period: 1, mappings: [], comments: [],
 		functions: names.map((name) => ({ name, systemName: name, file: "a.go", startLine: 1 })),
 		locations: [0, 1, 2].map((fn) => ({ mapping: -1, address: fn + 1, folded: 0,
 			lines: [{ function: fn, line: fn + 1, column: 0 }] })).concat(Array.from({ length: size }, (_, i) =>
@@ -100,7 +102,7 @@ const questions = {
 		page.state.minutes = q.minutes;
 		Object.assign(page.limits || {}, q.limits);
 		const answers = [];
-		const names = (list) => list.map((frame) => page.samples.frames.items[frame].name);
+		const names = (keys) => keys.map((key) => page.samples.frames.items.find((f) => f.key === key).name);
 		for (let window = q.first || 1; window <= q.windows; window++) {
 			now = window * 10000;
 			fetched = 0;
@@ -121,7 +123,7 @@ const questions = {
 		const { made } = await shown(q);
 		const list = [];
 		for (let node = 0; node < made.size; node++) {
-			const names = made.pathTo(node).map((frame) => made.frames[frame].name);
+			const names = made.chain(node).map((n) => made.frameOf(n).name);
 			list.push([names, made.value(node), made.base(node), made.self(node), made.change(node)]);
 		}
 		return { nodes: list, width: made.width(0), levels: made.levels.map((level) => level.length) };
@@ -131,6 +133,18 @@ const questions = {
 		const { rows, all } = await shown(q);
 		return tree.functions(rows, all.frames.items).map((e) =>
 			[all.frames.items[e.frame].name, all.frames.items[e.frame].module, e.self, e.total]);
+	},
+
+	/* Callers, callees and lines of the function q.name, from stacks of [name, line] pairs, root first. */
+	async around(q) {
+		const names = [...new Set(q.stacks.flatMap((s) => s.frames.map(([name]) => name)))];
+		const frames = names.map((name) => ({ name, file: "a.c", module: "m" }));
+		const rows = q.stacks.map(({ frames: stack, value }) => ({ group: 3, value, count: 1, base: 0, baseCount: 0,
+			frames: stack.map(([name]) => names.indexOf(name)), lines: stack.map(([, line]) => line) }));
+		const found = around.cut(rows, frames, { name: q.name, module: q.module || "m" });
+		const told = (list) => list.map((row) => [row.frames.map((f) => names[f]).join(" "), row.value]);
+		return { callers: told(found.callers), callees: told(found.callees), self: found.self, total: found.total,
+			lines: found.lines.map((l) => [l.line, l.self, l.total]) };
 	},
 
 	/* What functions took in the windows of q.range, and how the picture has the first one's calls. */
@@ -147,7 +161,25 @@ const questions = {
 
 	async search(q) {
 		const { made, all } = await shown(q);
-		return made.matched(0, tree.search(all.frames.items, q.text));
+		return made.matched(0, tree.search(all.frames.items, q.text, q.regex));
+	},
+
+	/* For each text: why it is not accepted as a regular expression, or which of NAMES it finds. */
+	async regexes(q) {
+		const frames = q.names.map((name) => ({ name, file: "", module: "" }));
+		return q.texts.map((text) => {
+			try {
+				const flags = tree.search(frames, text, true);
+				return q.names.filter((_, i) => flags[i]);
+			} catch (error) {
+				return error.message;
+			}
+		});
+	},
+
+	/* The scale of a timeline for each of its highest values. */
+	async scales(q) {
+		return q.values.map((v) => timeline.niceAbove(v)).map((most) => [most, timeline.coresText(most)]);
 	},
 
 	async choices(q) {
@@ -207,6 +239,16 @@ const questions = {
 			}
 		}
 		return { read, others: [...others].slice(0, 3) };
+	},
+
+	/* Each of FRAGMENTS as the page reads it, and that written again. */
+	async address(q) {
+		return q.fragments.map((f) => address.read(f)).map((state) => ({ state, again: address.write(state) }));
+	},
+
+	/* Whether Back undoes a change from one fragment to another. */
+	async steps(q) {
+		return q.pairs.map(([before, after]) => address.isStep(before, after));
 	},
 
 	async texts(q) {

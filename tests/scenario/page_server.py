@@ -4,6 +4,7 @@ import http.server
 import json
 import os
 import re
+import sys
 import threading
 import time
 import urllib.parse
@@ -46,7 +47,12 @@ class PageServer:
             def log_message(self, *_):
                 pass
 
-        self.server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        class Server(http.server.ThreadingHTTPServer):
+            def handle_error(self, request, client_address):
+                if not isinstance(sys.exc_info()[1], ConnectionError):  # a browser that is gone
+                    super().handle_error(request, client_address)
+
+        self.server = Server(("127.0.0.1", 0), Handler)
         self.server.daemon_threads = True
         self.url = "http://127.0.0.1:%d/" % self.server.server_address[1]
 

@@ -40,8 +40,8 @@ class Strings:
         return self.numbers.setdefault(text, len(self.numbers))
 
 
-def message(samples, time_ns=0, duration_ns=0, mapping="/usr/bin/program", file="source.c"):
-    """The profile's bytes, uncompressed."""
+def message(samples, time_ns=0, duration_ns=0, mapping="/usr/bin/program", file="source.c", period_ns=0, comments=()):
+    """The profile's bytes, uncompressed. PERIOD_NS: 0 leaves the unit of its period out."""
     strings = Strings()
     functions = {}
     parts = [raw(1, number(1, strings.of("samples")) + number(2, strings.of("count"))),
@@ -60,7 +60,10 @@ def message(samples, time_ns=0, duration_ns=0, mapping="/usr/bin/program", file=
         line = number(1, id_) + number(2, id_)
         parts.append(raw(4, number(1, id_) + number(2, 1) + number(3, 0x1000 + 16 * id_) + raw(4, line)))
         parts.append(raw(5, number(1, id_) + number(2, strings.of(name)) + number(4, strings.of(file))))
-    parts += [number(9, time_ns), number(10, duration_ns), number(12, 10000000)]
+    parts += [number(9, time_ns), number(10, duration_ns), number(12, period_ns or 10000000)]
+    if period_ns:
+        parts.append(raw(11, number(1, strings.of("cpu")) + number(2, strings.of("nanoseconds"))))
+    parts += [number(13, strings.of(comment)) for comment in comments]
     parts += [raw(6, text.encode(errors="surrogateescape")) for text in strings.numbers]
     return b"".join(parts)
 

@@ -18,6 +18,7 @@
 #include "agent/daemon/daemon_internal.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/gzip.h"
 #include "tests/unit/fake_sampler.h"
 
 enum { BLOCK = 4096, PLENTY = 1 << 20 };
@@ -202,6 +203,62 @@ static void a_failing_store_is_logged_once(void **state)
 	assert_non_null(strstr(logged(b, seal), "profiles are stored again"));
 	assert_int_equal(b->daemon.store_error, 0);
 	assert_string_equal(logged(b, seal), "");
+}
+
+/* Whether each stored profile has TEXT in it; there is at least one. */
+static bool all_say(const struct bench *b, const char *text)
+{
+	struct store_file file;
+	size_t iterator = 0, seen = 0;
+
+	while (store_next(b->daemon.store, &iterator, 0, INT64_MAX, &file)) {
+		autoclose int fd = -1;
+		autocall(buffer_deinit) struct buffer plain;
+		char packed[BLOCK];
+		ssize_t size;
+
+		assert_int_equal(store_open(b->daemon.store, file.path, &fd), 0);
+		size = read(fd, packed, sizeof(packed));
+		assert_in_range(size, 1, sizeof(packed) - 1);
+		buffer_init(&plain, PLENTY);
+		assert_int_equal(gzip_inflate(packed, (size_t)size, &plain), 0);
+		if (!memmem(plain.bytes, plain.size, text, strlen(text)))
+			return false;
+		seen++;
+	}
+	assert_true(seen);
+	return true;
+}
+
+static void empty_store(struct bench *b)
+{
+	store_set_limits(b->daemon.store, 1, 0);
+	daemon_trim_store(&b->daemon);
+	store_set_limits(b->daemon.store, PLENTY, 0);
+	assert_int_equal(stored(b), 0);
+}
+
+/* Each loss stands in the profiles of one window, also if that window could not be stored at first.
+ */
+static void lost_samples_stand_in_the_profiles_of_their_window(void **state)
+{
+	struct bench *b = *state;
+
+	sample(b, b->sampler.world->one);
+	sample(b, b->sampler.world->two);
+	seal(b);
+	assert_false(all_say(b, "samples lost"));
+	empty_store(b);
+	metrics_add(&b->sampler.metrics, METRIC_LOST_MEMORY_LIMIT, 41);
+	store_set_limits(b->daemon.store, BLOCK - 1, 0);
+	seal(b);
+	store_set_limits(b->daemon.store, PLENTY, 0);
+	metrics_add(&b->sampler.metrics, METRIC_LOST_MEMORY_LIMIT, 1);
+	seal(b);
+	assert_true(all_say(b, "samples lost since the window before: 42"));
+	empty_store(b);
+	seal(b);
+	assert_false(all_say(b, "samples lost"));
 }
 
 static void fill(const char *path)
@@ -433,6 +490,7 @@ int main(void)
 		CASE(without_a_store_windows_are_counted),
 		CASE(the_last_window_is_stored_at_the_end),
 		CASE(a_failing_store_is_logged_once),
+		CASE(lost_samples_stand_in_the_profiles_of_their_window),
 		CASE(a_full_disk_is_logged_once),
 		CASE(an_old_profile_that_cannot_be_removed_is_logged_once),
 		CASE(each_window_begins_with_the_old_profiles),

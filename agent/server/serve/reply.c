@@ -3,22 +3,18 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/epoll.h>
-#include <sys/random.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "agent/server/serve/page_file.h"
 #include "agent/server/serve/serve_internal.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
-#include "base/gzip.h"
 
-enum {
-	NONCE_BYTES = 16,
-	PAGE_LIMIT_BYTES = 4 << 20,
-};
+enum { PAGE_LIMIT_BYTES = 4 << 20 };
 
 static const char TEXT[] = "text/plain; charset=utf-8";
-static const char NONCE_MARK[] = "{{nonce}}";
+static const char HTML[] = "text/html; charset=utf-8";
 static const char NOTHING_ALLOWED[] = "default-src 'none'; frame-ancestors 'none'";
 
 static void add_common(struct MHD_Response *response, const char *type, const char *policy)
@@ -153,61 +149,26 @@ enum MHD_Result reply_wrong_method(struct serve_reply *r, const char *allowed)
 
 /* ---- the page ------------------------------------------------------------------------------- */
 
-static int make_nonce(char *text, size_t size)
+static enum MHD_Result reply_own_page(struct serve_reply *r)
 {
-	unsigned char bytes[NONCE_BYTES];
+	char policy[PAGE_POLICY_BYTES];
+	autocall(buffer_deinit) struct buffer body;
 
-	if (getrandom(bytes, sizeof(bytes), 0) != sizeof(bytes))
-		return -EIO;
-	for (size_t i = 0; i < sizeof(bytes) && 2 * i + 2 < size; i++)
-		snprintf(text + 2 * i, 3, "%02x", bytes[i]);
-	return 0;
-}
-
-static int read_page(struct buffer *out)
-{
-	const char *bytes;
-	size_t size;
-
-	page_gzip(&bytes, &size);
-	return gzip_inflate(bytes, size, out);
-}
-
-/* Appends PAGE to OUT, with every nonce mark replaced by NONCE. */
-static int reply_write_page(struct buffer *out, const struct buffer *page, const char *nonce)
-{
-	const char *at = (const char *)page->bytes, *mark;
-	size_t left = page->size;
-
-	while ((mark = memmem(at, left, NONCE_MARK, sizeof(NONCE_MARK) - 1)) != NULL) {
-		size_t before = (size_t)(mark - at);
-
-		buffer_append(out, at, before);
-		buffer_string(out, nonce);
-		at = mark + sizeof(NONCE_MARK) - 1;
-		left -= before + sizeof(NONCE_MARK) - 1;
-	}
-	return buffer_append(out, at, left);
+	buffer_init(&body, PAGE_LIMIT_BYTES);
+	if (page_of_agent(&body, policy))
+		return reply_text(
+			r, MHD_HTTP_INTERNAL_SERVER_ERROR, "the page cannot be created\n");
+	return queue(r, MHD_HTTP_OK, response_taking(HTML, policy, &body));
 }
 
 enum MHD_Result reply_page(struct serve_reply *r)
 {
-	char nonce[2 * NONCE_BYTES + 1] = "", policy[320];
-	autocall(buffer_deinit) struct buffer page;
-	autocall(buffer_deinit) struct buffer body;
+	const struct serve_page *page = &r->serve->page;
 
-	buffer_init(&page, PAGE_LIMIT_BYTES);
-	buffer_init(&body, PAGE_LIMIT_BYTES);
-	if (make_nonce(nonce, sizeof(nonce)) || read_page(&page) ||
-		reply_write_page(&body, &page, nonce))
-		return reply_text(
-			r, MHD_HTTP_INTERNAL_SERVER_ERROR, "the page cannot be created\n");
-	snprintf(policy, sizeof(policy),
-		"default-src 'none'; script-src 'nonce-%s'; style-src 'nonce-%s'; "
-		"connect-src 'self'; img-src 'self' data:; base-uri 'none'; form-action 'none'; "
-		"frame-ancestors 'none'",
-		nonce, nonce);
-	return queue(r, MHD_HTTP_OK, response_taking("text/html; charset=utf-8", policy, &body));
+	if (!page->bytes)
+		return reply_own_page(r);
+	return queue(r, MHD_HTTP_OK,
+		response_of(HTML, page->policy, page->bytes, page->size, MHD_RESPMEM_PERSISTENT));
 }
 
 /* ---- answers that come later ---------------------------------------------------------------- */

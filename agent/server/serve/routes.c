@@ -351,6 +351,8 @@ enum MHD_Result routes_answer(struct serve_reply *r, const char *path, const cha
 	const char *rest;
 	const struct route *route = find_route(path, &rest);
 
+	if (r->serve->page.bytes && route && route->answer != answer_page)
+		route = NULL;
 	if (!host_fits(r))
 		return reply_text(r, MHD_HTTP_FORBIDDEN,
 			"the Host header does not name this machine: use 127.0.0.1 or localhost\n");

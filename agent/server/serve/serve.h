@@ -71,6 +71,13 @@ struct serve_limits {
 
 enum { SERVE_TOKEN_BYTES = 4096 }; /* the longest token */
 
+/* A page that is all there is: every path except `/` is 404, and no handler is called. */
+struct serve_page {
+	const void *bytes; /* HTML, borrowed until serve_destroy(); NULL = none */
+	size_t size;
+	const char *policy; /* its Content-Security-Policy, borrowed likewise */
+};
+
 struct serve_options {
 	/*
 	 * `127.0.0.1:7071`, `localhost:7071`, `[::1]:7071`, `:7071` (all), `unix:/path`; NULL =
@@ -85,6 +92,7 @@ struct serve_options {
 	struct loop *loop;
 	struct serve_handlers handlers;
 	struct serve_limits limits;
+	struct serve_page page; /* instead of an agent's page and paths */
 };
 
 /* -EINVAL: invalid address; -EADDRINUSE …. */

@@ -59,6 +59,7 @@ struct serve {
 	struct serve_handlers handlers;
 	struct serve_limits limits; /* defaults applied, never 0 */
 	const char *token; /* NULL = none; borrowed */
+	struct serve_page page; /* bytes NULL: an agent's page and paths */
 	struct MHD_Daemon *mhd;
 	struct listener listeners[SERVE_LISTENERS];
 	int epoll_fd; /* owned by the library */
@@ -139,6 +140,3 @@ struct MHD_Response *shared_reply_get(const struct shared_replies *all);
 bool shared_reply_is_worth_it(const struct buffer *body);
 /* Takes the bytes of BODY. Returns NULL if memory is short. The caller's, as any new response. */
 struct MHD_Response *shared_reply_make(struct shared_replies *all, struct buffer *body);
-
-/* page.c: the built page, gzip-compressed; `{{nonce}}` is where the response's nonce goes. */
-void page_gzip(const char **ret_bytes, size_t *ret_size);

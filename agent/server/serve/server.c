@@ -204,6 +204,7 @@ int serve_create(const struct serve_options *options, struct serve **ret_serve)
 		return -ENOMEM;
 	s->loop = options->loop;
 	s->handlers = options->handlers;
+	s->page = options->page;
 	s->limits = limits_or_fallback(options->limits);
 	s->epoll_fd = -1;
 	listeners_init(s);

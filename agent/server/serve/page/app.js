@@ -18,19 +18,17 @@ const app = (() => {
 	const PROGRESS_SHARE = 4; /* or less often, so that drawing takes a fourth of the time */
 	const RETRY_MS = 3000;
 	const MIN_SHOWN_MS = 60000; /* of the timeline, where the store is younger than the range */
-	const NO_FILTER = { ...Object.fromEntries(samples.FIELDS.map((f) => [f, ""])), code: "all" };
+	const VIEWS = { flame: "graph", table: "table", latency: "latency-table" }; /* what has the focus in each */
 	const { byId, press } = controls;
 
 	class App {
 		constructor() {
-			this.client = new client.Client();
+			this.agent = new client.Client();
+			this.client = fileSource.embedded() || this.agent;
 			this.samples = new samples.Samples();
-			this.state = {
-				minutes: 5, now: null, base: null, diff: false, dragSets: "now", live: true,
-				filter: { ...NO_FILTER },
-				measured: null, /* the function whose latency is drawn */
-				by: "group", inverted: false, view: "flame", search: "", zoom: [], selected: null,
-			};
+			this.state = { ...address.read(""), dragSets: "now", selected: null };
+			this.fragment = ""; /* of the state that is shown */
+			this.filesBy = "comm"; /* what stacks of files stand under, unless the user says */
 			this.back = []; /* earlier zooms */
 			this.status = {};
 			this.listed = []; /* of the range, as the agent lists them */
@@ -55,6 +53,7 @@ const app = (() => {
 					zoom: (node) => this.zoomTo(node),
 					select: (node) => this.select(node),
 					hover: () => this.showDetails(),
+					point: (node, x, y) => this.showTip(this.tree, node, x, y),
 					back: () => this.zoomTo(this.tree.parent[this.node]),
 				},
 			});
@@ -64,8 +63,18 @@ const app = (() => {
 			});
 			this.table = new table.FunctionTable({
 				box: byId("table"),
-				events: { choose: (name) => this.find(name) },
+				events: { choose: (name) => this.findInGraph(name), around: (fn) => this.setFunction(fn) },
 			});
+			this.around = new around.AroundView({
+				box: byId("around"),
+				events: {
+					choose: (fn) => this.setFunction(fn),
+					hover: () => this.showDetails(),
+					select: (shown, node, x, y) => this.tell(shown, node, x, y),
+					point: (shown, node, x, y) => this.showTip(shown, node, x, y),
+				},
+			});
+			this.tip = new tip.Tip(byId("tip"));
 			this.latency = new latency.LatencyView({
 				box: byId("latency-table"), canvas: byId("latency-canvas"), caption: byId("latency-caption"),
 				events: { choose: (chosen) => this.chooseFunction(chosen) },
@@ -75,7 +84,11 @@ const app = (() => {
 		/* ---- fetching -------------------------------------------------------------------- */
 
 		range() {
-			const to = this.state.live ? this.client.now() : this.heldAt;
+			if (this.client.isFiles) {
+				const { start, end } = samples.spans(this.client.profiles);
+				return { from: start, to: end };
+			}
+			const to = this.state.live ? this.client.now() : this.state.heldAt;
 			const from = this.state.minutes ? to - this.state.minutes * 60000 : 0;
 			return { from, to };
 		}
@@ -93,6 +106,7 @@ const app = (() => {
 			let pause = RETRY_MS;
 			try {
 				this.status = await this.client.status();
+				if (this.client.isFiles) this.suitFiles(mine);
 				const { from, to } = this.range();
 				const files = await this.client.list(from, to);
 				if (mine !== this.generation) return;
@@ -109,8 +123,52 @@ const app = (() => {
 				this.loading = false;
 			}
 			this.update();
-			if (this.state.live && !document.hidden)
+			if (this.state.live && !this.client.isFiles && !document.hidden)
 				this.timer = setTimeout(() => this.refresh(), pause);
+		}
+
+		/* Once the files are read: what fits their content. */
+		suitFiles(mine) {
+			if (mine !== this.generation || this.suited === this.client) return;
+			this.suited = this.client;
+			this.filesBy = this.client.hasLabel("comm") ? "comm" : "";
+			if (this.client.hasBase()) this.state.diff = true;
+		}
+
+		/* What stacks stand under. Files are of no group. */
+		by() {
+			return this.client.isFiles && this.state.by === "group" ? this.filesBy : this.state.by;
+		}
+
+		/* Shows what SOURCE has instead of what was shown. */
+		use(source) {
+			this.client = source;
+			Object.assign(this.state, structuredClone(address.INITIAL), { dragSets: "now" });
+			byId("search").value = "";
+			byId("f-code").value = "all";
+			this.restart();
+		}
+
+		/* Loads all anew: from another source, or for another type of value. */
+		restart() {
+			clearTimeout(this.timer);
+			Object.assign(this.state, { zoom: [], selected: null });
+			this.samples = new samples.Samples(this.state.type);
+			Object.assign(this, { back: [], listed: [], dropped: 0, floorMs: 0, loading: true, away: "", status: {} });
+			this.bad.clear();
+			this.update();
+			this.refresh();
+		}
+
+		openFiles(profiles) {
+			const shown = this.client.isFiles && profiles[0].base
+				? this.client.profiles.filter((p) => !p.base) : [];
+			this.use(new fileSource.FileSource(shown.concat(profiles)));
+		}
+
+		setType(type) {
+			this.state.type = type;
+			this.restart();
 		}
 
 		/* Only while it is shown: it is as large as many profiles. */
@@ -187,9 +245,9 @@ const app = (() => {
 			for (const path of this.bad) if (!listed.has(path)) this.bad.delete(path);
 			const many = this.samples.files.size >= 2 * MAX_FILES;
 			if (!many && !this.isFull() && spare <= shown + this.limits.spare) return false;
-			this.forgetFiles((file) => listed.has(file.path));
+			this.samples.forget((file) => listed.has(file.path));
 			while (this.isFull() && this.raiseFloor())
-				this.forgetFiles((file) => file.timeMs >= this.floorMs);
+				this.samples.forget((file) => file.timeMs >= this.floorMs);
 			return true;
 		}
 
@@ -204,16 +262,6 @@ const app = (() => {
 			this.dropped += this.listed.length - fitting.length;
 			this.listed = fitting;
 			return true;
-		}
-
-		/* The frames of the paths that are held have new numbers then. */
-		forgetFiles(keep) {
-			const { state } = this;
-			const held = [state.zoom, state.selected || [], ...this.back].flat();
-			const renumbered = this.samples.forget(keep, held);
-			const moved = (path) => path && path.map((frame) => renumbered[frame]);
-			Object.assign(state, { zoom: moved(state.zoom), selected: moved(state.selected) });
-			this.back = this.back.map(moved);
 		}
 
 		askToken(wrong) {
@@ -232,7 +280,7 @@ const app = (() => {
 		/* What is compared, where the user did not say: the newer half with the older one. */
 		ranges(files) {
 			const { now, base, diff } = this.state;
-			if (!diff) return { now, base: null };
+			if (!diff || this.client.isFiles) return { now, base: null };
 			const span = samples.spans(files);
 			const middle = (span.start + span.end) / 2;
 			if (now) return { now, base: base || [span.start, now[0]] };
@@ -245,6 +293,7 @@ const app = (() => {
 			try {
 				this.compute();
 				this.show();
+				this.remember();
 				this.fault = "";
 			} catch (error) {
 				this.fail(error);
@@ -261,17 +310,41 @@ const app = (() => {
 			const { state } = this;
 			this.files = this.listed.map((f) => this.samples.files.get(f.path)).filter(Boolean);
 			this.shown = this.ranges(this.files);
-			this.nowFiles = this.within(this.files, this.shown.now);
-			const baseline = this.shown.base ? this.within(this.files, this.shown.base) : [];
+			const baseline = this.sides();
 			this.covered = samples.spans(this.nowFiles).covered;
-			const baseCovered = samples.spans(baseline).covered;
-			this.scale = state.diff && baseCovered ? this.covered / baseCovered : 0;
+			this.scale = state.diff ? this.scaleOf(baseline) : 0;
 			this.facets = this.samples.facets(this.files, state.filter);
 			this.rows = this.samples.rows(
-				{ files: this.nowFiles, baseline, filter: state.filter, by: state.by });
+				{ files: this.nowFiles, baseline, filter: state.filter, by: this.by(),
+					merge: state.unnamed === "module" });
 			this.tree = new tree.Tree(this.rows, this.samples.frames.items,
 				{ inverted: state.inverted, scale: this.scale });
 			this.used = this.tree.used();
+		}
+
+		/* Splits `files` into `nowFiles` and the baseline, which it returns. */
+		sides() {
+			if (this.client.isFiles) {
+				this.nowFiles = this.files.filter((f) => !f.base);
+				return this.state.diff ? this.files.filter((f) => f.base) : [];
+			}
+			this.nowFiles = this.within(this.files, this.shown.now);
+			return this.shown.base ? this.within(this.files, this.shown.base) : [];
+		}
+
+		/*
+		 * What to multiply the values of BASELINE with. What adds up over time is compared as of
+		 * the same time; what does not (memory in use), or has no known time, as it is.
+		 */
+		scaleOf(baseline) {
+			if (!baseline.length) return 0;
+			const baseCovered = samples.spans(baseline).covered;
+			if (this.inTime() && baseCovered && this.covered) return this.covered / baseCovered;
+			return this.client.isFiles ? 1 : 0;
+		}
+
+		inTime() {
+			return !this.samples.type || this.samples.type.unit === "nanoseconds";
 		}
 
 		show() {
@@ -290,26 +363,31 @@ const app = (() => {
 				if (f.sum === undefined) f.sum = f.values.reduce((a, b) => a + b, 0);
 				return f.sum;
 			};
+			const odd = samples.oddities(files);
+			controls.odd(byId("odd"), odd);
 			this.timeline.show({
 				from: Math.max(from, oldest), to, files, total: sumOf,
-				part: (f) => facets.perFile.get(f.path) || 0, cores: this.inCores(),
+				odd, part: (f) => facets.perFile.get(f.path) || 0, cores: this.inCores(),
 				selection: shown.now, baseline: state.diff ? shown.base : null,
 			});
-			byId("range-text").textContent = this.covered ? this.rangeText(to) : "";
+			byId("range-text").textContent = this.files.length ? this.rangeText(to) : "";
 		}
 
 		/* Whether values are CPU time, so that they can be told in cores. */
 		inCores() {
-			return !this.samples.type || this.samples.type.unit === "nanoseconds";
+			const { type } = this.samples;
+			return !type || (type.unit === "nanoseconds" && type.type === "cpu");
 		}
 
 		rangeText(now) {
 			const span = samples.spans(this.nowFiles);
 			const value = this.tree.value(0);
-			const parts = [format.times(span.start, span.end, now), format.value(value, this.samples.type)];
-			if (this.inCores())
-				parts.splice(1, 1, parts[1] + " CPU", (value / 1e6 / this.covered).toFixed(2) + " cores");
-			if (this.scale) parts.push("compared with " + format.times(...this.shown.base, now));
+			const parts = span.start ? [format.times(span.start, span.end, now)] : [];
+			parts.push(format.value(value, this.samples.type) + (this.inCores() ? " CPU" : ""));
+			if (this.inCores() && this.covered)
+				parts.push((value / 1e6 / this.covered).toFixed(2) + " cores");
+			if (this.scale && this.shown.base)
+				parts.push("compared with " + format.times(...this.shown.base, now));
 			return parts.join("  ·  ");
 		}
 
@@ -317,7 +395,10 @@ const app = (() => {
 			const { filter } = this.state;
 			for (const field of samples.FIELDS)
 				controls.fillSelect(byId("f-" + field), this.facets.choices[field], filter[field]);
+			byId("f-code").value = filter.code;
 			byId("f-code").classList.toggle("set", filter.code !== "all");
+			controls.fillGroups(byId("by"), this.samples.labelKeys(), this.by());
+			byId("unnamed").value = this.state.unnamed;
 			const set = this.filtersSet();
 			byId("reset").hidden = !set;
 			byId("filter-count").textContent = set ? `(${set} set)` : "";
@@ -337,11 +418,15 @@ const app = (() => {
 			press(byId("live"), state.live);
 			press(byId("view-flame"), state.view === "flame");
 			press(byId("view-table"), state.view === "table");
+			press(byId("view-function"), state.view === "function");
 			press(byId("view-latency"), state.view === "latency");
 			byId("view-latency").hidden = state.view !== "latency" && !this.hasProbes();
 			press(byId("inverted"), state.inverted);
 			press(byId("diff"), state.diff);
-			byId("drag-sets").hidden = !state.diff;
+			byId("drag-sets").hidden = !state.diff || Boolean(this.client.isFiles);
+			document.documentElement.classList.toggle("files", Boolean(this.client.isFiles));
+			byId("close-files").hidden = !this.client.isFiles || this.agent.isAbsent;
+			controls.typeChoice(byId("f-type"), this.samples.types, this.samples.type);
 			byId("clear-range").hidden = !state.now && !state.base;
 			byId("live-text").textContent = !state.live ? "Held" : this.away ? "Away" : "Live";
 			byId("live").classList.toggle("away", Boolean(this.away));
@@ -361,10 +446,11 @@ const app = (() => {
 				texts.push(`The newest ${this.listed.length.toLocaleString("en")} profiles are shown, ` +
 					`${this.dropped.toLocaleString("en")} older ones are not: choose a shorter range.`);
 			const bad = this.listed.filter((f) => this.bad.has(f.path));
-			if (bad.length)
+			if (this.client.isFiles) texts.push(...[this.client.trouble()].filter(Boolean));
+			if (bad.length && !(this.client.isFiles && this.client.trouble()))
 				texts.push(`${bad.length} stored ${bad.length > 1 ? "profiles" : "profile"} could not be read ` +
 					`or have other sample types, the first one is ${format.clean(bad[0].path)}.`);
-			if (this.state.diff && !this.scale && this.rows.length)
+			if (this.state.diff && !this.scale && this.rows.length && !this.client.isFiles)
 				texts.push("There is no baseline: select one by dragging over an earlier part of the timeline.");
 			const text = texts.join(" ");
 			const box = byId("notice");
@@ -375,11 +461,14 @@ const app = (() => {
 
 		showStage() {
 			const { state } = this;
+			this.tip.hide();
 			const none = !this.rows.length && state.view !== "latency";
 			byId("empty").hidden = !none;
 			byId("graph").hidden = state.view !== "flame";
 			byId("table").hidden = state.view !== "table";
+			byId("around").hidden = state.view !== "function";
 			byId("latency").hidden = state.view !== "latency";
+			byId("crumbs").hidden = state.view === "function";
 			if (none) {
 				const texts = controls.emptyText({
 					status: this.status, loading: this.loading, listed: this.listed.length,
@@ -390,7 +479,7 @@ const app = (() => {
 				byId("empty-title").textContent = title;
 				byId("empty-text").textContent = text;
 			}
-			this.flags = state.search ? tree.search(this.samples.frames.items, state.search) : null;
+			this.find();
 			this.node = this.tree.find(state.zoom);
 			const selected = state.selected ? this.tree.find(state.selected) : -1;
 			this.flame.show(this.tree,
@@ -399,14 +488,29 @@ const app = (() => {
 			this.showMatched();
 			this.showLegend();
 			if (state.view === "table") this.showTable();
+			if (state.view === "function") this.showFunction();
 			if (state.view === "latency") this.showLatency();
 			this.showDetails();
 		}
 
+		/* Flags the frames that the search finds; a bad expression finds none, and is told. */
+		find() {
+			const { search, regex } = this.state;
+			this.searchFault = "";
+			this.flags = null;
+			try {
+				if (search) this.flags = tree.search(this.samples.frames.items, search, regex);
+			} catch (error) {
+				this.searchFault = error.message;
+			}
+			byId("search").setAttribute("aria-invalid", String(Boolean(this.searchFault)));
+			press(byId("regex"), regex);
+		}
+
 		showMatched() {
 			const whole = this.tree.value(this.node);
-			byId("matched").textContent = this.flags
-				? format.percent(this.tree.matched(this.node, this.flags), whole) + " matched" : "";
+			byId("matched").textContent = this.searchFault || (this.flags
+				? format.percent(this.tree.matched(this.node, this.flags), whole) + " matched" : "");
 		}
 
 		showLegend() {
@@ -424,6 +528,23 @@ const app = (() => {
 			});
 		}
 
+		/* All its callers: what the graph is zoomed to does not count here. */
+		showFunction() {
+			const frames = this.samples.frames.items;
+			if (!this.state.fn) this.state.fn = this.heaviest();
+			if (!this.state.fn) return;
+			this.around.show({ rows: this.tree.rows, frames, fn: this.state.fn, whole: this.tree.value(tree.ROOT),
+				type: this.samples.type, scale: this.scale, flags: this.flags });
+		}
+
+		/* The function with the most time of its own. */
+		heaviest() {
+			const frames = this.samples.frames.items;
+			const entries = tree.functions(this.tree.rows, frames);
+			const first = entries.reduce((a, b) => (a && a.self >= b.self ? a : b), null);
+			return first && { name: frames[first.frame].name, module: frames[first.frame].module };
+		}
+
 		hasProbes() {
 			return Boolean(this.status.probes && this.status.probes.length);
 		}
@@ -439,10 +560,14 @@ const app = (() => {
 		}
 
 		showDetails() {
-			if (!this.tree || !this.rows.length) return void controls.noDetails();
-			const { hovered, selected } = this.flame;
-			const node = hovered >= 0 ? hovered : selected >= 0 ? selected : this.node;
-			controls.details(this.tree, node, this.samples.type);
+			const spot = this.spot();
+			if (spot) controls.details(...spot, this.samples.type);
+			else controls.noDetails();
+		}
+
+		showTip(shown, node, x, y) {
+			if (node < 0 || !this.rows.length) this.tip.hide();
+			else this.tip.show(controls.facts(shown, node, this.samples.type), x, y);
 		}
 
 		/* ---- what the user does ---------------------------------------------------------- */
@@ -460,12 +585,19 @@ const app = (() => {
 			this.state.selected = path;
 			this.flame.scroller.scrollTop = 0;
 			this.showStage();
+			this.remember();
 		}
 
 		select(node) {
 			this.state.selected = this.tree.pathTo(node);
+			this.tell(this.tree, node, ...this.flame.cornerOf(node));
+		}
+
+		/* The facts of a node that the keyboard came to, which is at X and Y. */
+		tell(shown, node, x, y) {
 			this.showDetails();
-			this.announce(controls.spoken(this.tree, node));
+			this.showTip(shown, node, x, y);
+			this.announce(controls.spoken(shown, node));
 		}
 
 		announce(text) {
@@ -474,6 +606,7 @@ const app = (() => {
 
 		/* One step back: out of the search, then out of the zoom. */
 		escape() {
+			this.tip.hide();
 			if (this.state.search) this.search("");
 			else if (this.back.length) this.setZoom(this.back.pop());
 			else if (this.state.zoom.length) this.setZoom([]);
@@ -484,10 +617,16 @@ const app = (() => {
 			this.state.search = text.trim();
 			if (byId("search").value.trim() !== this.state.search) byId("search").value = text;
 			this.showStage();
+			this.remember();
 		}
 
-		find(name) {
-			this.state.view = "flame";
+		setRegex(regex) {
+			this.state.regex = regex;
+			this.search(byId("search").value);
+		}
+
+		findInGraph(name) {
+			Object.assign(this.state, { view: "flame", regex: false });
 			this.search(name.slice(0, 200));
 			this.showButtons();
 			byId("graph").focus();
@@ -495,7 +634,7 @@ const app = (() => {
 
 		/* New values in the state; another shape of the tree has no use for the zoom. */
 		change(values) {
-			const shape = ["by", "inverted"].some((key) => key in values);
+			const shape = ["by", "inverted", "unnamed"].some((key) => key in values);
 			if (shape || values.filter) {
 				Object.assign(this.state, { zoom: [], selected: null });
 				this.back = [];
@@ -508,6 +647,33 @@ const app = (() => {
 			this.state.view = view;
 			this.showButtons();
 			this.showStage();
+			this.remember();
+		}
+
+		/* The keyboard stays at the function it was at, in the graph and in the table. */
+		toggleTable() {
+			const toTable = this.state.view === "flame";
+			const inside = byId("stage").contains(document.activeElement);
+			const frame = this.frameAt();
+			this.setView(toTable ? "table" : "flame");
+			if (!inside) return;
+			if (toTable) this.table.focus(frame);
+			else byId("graph").focus();
+		}
+
+		setFunction({ name, module }) {
+			this.state.fn = { name, module };
+			this.setView("function");
+			this.announce("callers and callees of " + format.clean(name));
+			if (!byId("around").contains(document.activeElement)) this.around.focus();
+		}
+
+		toggleFunction() {
+			const frame = this.frameAt();
+			if (this.state.view === "function") this.setView("flame");
+			else if (frame && frame.kind !== samples.KINDS.label) return void this.setFunction(frame);
+			else this.setView("function");
+			(this.state.view === "function" ? this.around : byId("graph")).focus();
 		}
 
 		/* What is shown now may be old, or of another range. */
@@ -519,6 +685,7 @@ const app = (() => {
 		chooseFunction({ probe, function: name, binary }) {
 			this.state.measured = { probe, function: name, binary };
 			this.showLatency();
+			this.remember();
 		}
 
 		setFilter(field, value) {
@@ -526,9 +693,8 @@ const app = (() => {
 		}
 
 		resetFilters() {
-			byId("f-code").value = "all";
 			document.activeElement.blur();
-			this.change({ filter: { ...NO_FILTER } });
+			this.change({ filter: { ...address.INITIAL.filter } });
 		}
 
 		setMinutes(minutes) {
@@ -538,8 +704,8 @@ const app = (() => {
 		}
 
 		setLive(live) {
-			this.heldAt = this.range().to;
-			this.change({ live });
+			if (this.client.isFiles) return;
+			this.change({ live, heldAt: live ? 0 : this.range().to });
 			if (live) this.refresh();
 			else clearTimeout(this.timer);
 		}
@@ -556,8 +722,74 @@ const app = (() => {
 			if (snapped) this.announce("selected " + byId("range-text").textContent);
 		}
 
+		/* ---- the address and the clipboard ----------------------------------------------- */
+
+		/* Brings the state into the page's address, as a step that Back undoes. */
+		remember() {
+			const fragment = address.write(this.state);
+			if (fragment === this.fragment) return;
+			const step = address.isStep(this.fragment, fragment) ? "pushState" : "replaceState";
+			this.fragment = fragment;
+			try {
+				history[step](null, "", "#" + fragment);
+			} catch (error) {
+				/* Browsers limit how often, and the state is whole without it. */
+			}
+		}
+
+		/* Shows what the page's address says. */
+		visit() {
+			const { state } = this;
+			const before = [state.minutes, state.live, state.heldAt].join();
+			Object.assign(state, address.read(location.hash.slice(1)), { selected: null });
+			this.fragment = address.write(state);
+			this.back = [];
+			byId("search").value = state.search;
+			if (state.type !== this.samples.wanted) this.samples = new samples.Samples(state.type);
+			if (before !== [state.minutes, state.live, state.heldAt].join()) this.floorMs = 0;
+			this.update();
+			this.refresh();
+		}
+
+		/* The link shows the same time to whoever opens it, also when this page follows the present. */
+		copyLink() {
+			const fixed = this.client.isFiles ? this.state
+				: { ...this.state, live: false, heldAt: this.range().to };
+			this.copy("copy-link", share.link(address.write(fixed)), "link");
+		}
+
+		/* The tree and the node whose facts are shown; null without one. */
+		spot() {
+			const { hovered, selected } = this.flame;
+			if (!this.tree || !this.rows.length) return null;
+			if (this.state.view === "function") return this.around.at();
+			return [this.tree, hovered >= 0 ? hovered : selected >= 0 ? selected : this.node];
+		}
+
+		/* Its frame; null without one. */
+		frameAt() {
+			const spot = this.spot();
+			return spot && spot[0].frameOf(spot[1]);
+		}
+
+		copyName() {
+			const frame = this.frameAt();
+			if (frame) this.copy("copy-name", frame.name, "name");
+		}
+
+		copyStack() {
+			if (this.frameAt()) this.copy("copy-stack", share.stack(...this.spot()), "stack");
+		}
+
+		async copy(button, text, what) {
+			const done = await share.copy(text);
+			this.announce(done ? what + " copied" : "the browser does not allow copying");
+			controls.flash(byId(button), done ? "Copied" : "Not allowed");
+		}
+
 		async download() {
-			const { filter, by } = this.state;
+			const { filter } = this.state;
+			const by = this.by();
 			const keep = this.node ? this.tree.rowsOf(this.node) : null;
 			const profile = this.samples.profile({ files: this.nowFiles, filter, by, keep });
 			const bytes = await pprof.encode(profile);
@@ -583,32 +815,60 @@ const app = (() => {
 				select.addEventListener("blur", () => setTimeout(() => this.update()));
 			}
 			byId("by").addEventListener("change", () => this.change({ by: byId("by").value }));
+			byId("unnamed").addEventListener("change", () => this.change({ unnamed: byId("unnamed").value }));
 			byId("search").addEventListener("input", () => this.search(byId("search").value));
 			click("reset", () => this.resetFilters());
 			click("live", () => this.setLive(!this.state.live));
 			click("clear-range", () => this.change({ now: null, base: null }));
 			click("view-flame", () => this.setView("flame"));
 			click("view-table", () => this.setView("table"));
+			click("view-function", () => this.setView("function"));
+			click("to-function", () => this.frameAt() && this.setFunction(this.frameAt()));
 			click("view-latency", () => this.setLatency());
 			click("inverted", () => this.change({ inverted: !this.state.inverted }));
 			click("diff", () => this.toggleDiff());
 			click("download", () => this.download());
-			click("help", () => byId("help-dialog").showModal());
+			click("regex", () => this.setRegex(!this.state.regex));
+			byId("graph").addEventListener("focusout", () => this.tip.hide());
+			byId("graph").addEventListener("scroll", () => {
+				if (this.tip.shown) this.showTip(this.tree, this.flame.selected, ...this.flame.cornerOf(this.flame.selected));
+			});
+			click("copy-link", () => this.copyLink());
+			click("copy-name", () => this.copyName());
+			click("copy-stack", () => this.copyStack());
+			click("help", () => this.openHelp());
 			click("help-close", () => byId("help-dialog").close());
 			byId("token-form").addEventListener("submit", (e) => this.useToken(e));
 			byId("token-dialog").addEventListener("cancel", (e) => e.preventDefault());
 			document.addEventListener("keydown", (e) => this.key(e));
-			document.addEventListener("visibilitychange", () => {
-				if (!document.hidden && this.state.live) this.refresh();
+			document.querySelector(".skip").addEventListener("click", (e) => {
+				e.preventDefault(); /* the fragment is the state's */
+				if (this.state.view === "function") this.around.focus();
+				else byId(VIEWS[this.state.view]).focus();
 			});
+			window.addEventListener("popstate", () => this.visit());
+			document.addEventListener("visibilitychange", () => {
+				if (!document.hidden && this.state.live && !this.client.isFiles) this.refresh();
+			});
+			fileSource.listen(byId("file"), (profiles) => this.openFiles(profiles));
+			click("open", () => this.chooseFile(false));
+			click("close-files", () => this.use(this.agent));
+			byId("f-type").addEventListener("change", () => this.setType(byId("f-type").value));
 			this.dark.addEventListener("change", () => this.theme());
 			window.addEventListener("error", (e) => this.fail(e.error || e.message));
 			window.addEventListener("unhandledrejection", (e) => this.fail(e.reason));
 		}
 
 		toggleDiff() {
+			if (this.client.isFiles && !this.client.hasBase()) return void this.chooseFile(true);
 			const diff = !this.state.diff;
 			this.change({ diff, base: null, dragSets: diff && this.state.now ? "base" : "now" });
+		}
+
+		/* BASE: as the baseline of what is shown. */
+		chooseFile(base) {
+			byId("file").dataset.base = base ? "1" : "";
+			byId("file").click();
 		}
 
 		useToken(event) {
@@ -621,6 +881,7 @@ const app = (() => {
 
 		theme() {
 			this.flame.setTheme(this.dark.matches);
+			this.around.setTheme(this.dark.matches);
 			this.timeline.draw();
 			this.latency.draw();
 			if (this.tree) this.showLegend();
@@ -641,17 +902,28 @@ const app = (() => {
 			event.preventDefault();
 		}
 
+		openHelp() {
+			byId("help-dialog").showModal();
+			byId("help-close").focus();
+		}
+
 		shortcut(key) {
 			const actions = {
 				"/": () => byId("search").select(),
-				"?": () => byId("help-dialog").showModal(),
+				"?": () => this.openHelp(),
+				x: () => this.setRegex(!this.state.regex),
 				i: () => this.change({ inverted: !this.state.inverted }),
-				t: () => this.setView(this.state.view === "flame" ? "table" : "flame"),
+				t: () => this.toggleTable(),
+				f: () => this.toggleFunction(),
 				h: () => (this.state.view === "latency" ? this.setView("flame") : this.hasProbes() && this.setLatency()),
 				d: () => this.toggleDiff(),
 				l: () => this.setLive(!this.state.live),
+				o: () => this.chooseFile(false),
 				r: () => this.resetFilters(),
 				s: () => byId("download").click(),
+				c: () => this.copyName(),
+				C: () => this.copyStack(),
+				u: () => this.copyLink(),
 			};
 			if (!Object.hasOwn(actions, key)) return false;
 			actions[key]();
@@ -659,14 +931,14 @@ const app = (() => {
 		}
 
 		start() {
+			this.agent.isAbsent = this.client !== this.agent;
 			this.listen();
 			this.theme();
 			const narrow = matchMedia("(max-width: 640px)");
 			const fold = () => { byId("filters").open = !narrow.matches; };
 			narrow.addEventListener("change", fold);
 			fold();
-			this.update();
-			this.refresh();
+			this.visit();
 		}
 	}
 

@@ -8,6 +8,7 @@ const controls = (() => {
 	const { element } = table;
 	const byId = (id) => document.getElementById(id);
 
+	const ON_FRAME = ["copy-name", "copy-stack", "to-function"]; /* buttons that need a frame */
 	const KIND_TEXTS = ["native", "Go", "JIT", "kernel", "no name", "group"];
 
 	/* ---- choices ------------------------------------------------------------------------- */
@@ -34,8 +35,37 @@ const controls = (() => {
 		select.disabled = !chosen && sorted.length <= 1 && (!sorted.length || sorted[0][0] === samples.WITHOUT);
 	}
 
+	/* What stacks can be put under: the choices of the page, and KEYS of labels. */
+	function fillGroups(select, keys, chosen) {
+		if (document.activeElement === select) return;
+		if (chosen.startsWith("label:") && !keys.includes(chosen.slice(6))) keys = [...keys, chosen.slice(6)];
+		const listed = [...select.options].filter((o) => o.value.startsWith("label:"));
+		if (listed.map((o) => o.value.slice(6)).join("\0") !== keys.join("\0")) {
+			for (const option of listed) option.remove();
+			for (const key of keys) select.add(new Option("label " + format.clean(key), "label:" + key));
+		}
+		select.value = chosen;
+	}
+
+	/* TYPES of values that the profiles have, of which SHOWN is shown. */
+	function typeChoice(select, types, shown) {
+		types = types.filter((t) => t.type !== "samples" || t === types[types.length - 1]);
+		select.parentElement.hidden = types.length < 2;
+		if (document.activeElement === select || !shown) return;
+		select.replaceChildren(...types.map((t) => new Option(`${format.clean(t.type)} (${format.clean(t.unit)})`, t.type)));
+		select.value = shown.type;
+	}
+
 	function press(button, on) {
 		button.setAttribute("aria-pressed", String(on));
+	}
+
+	/* BUTTON says TEXT for a moment. */
+	function flash(button, text) {
+		if (!button.dataset.text) button.dataset.text = button.textContent;
+		button.textContent = text;
+		clearTimeout(button.flashing);
+		button.flashing = setTimeout(() => { button.textContent = button.dataset.text; }, 1500);
 	}
 
 	/* ---- breadcrumb ---------------------------------------------------------------------- */
@@ -85,6 +115,17 @@ const controls = (() => {
 		box.replaceChildren(...items);
 	}
 
+	/* Below the timeline, what its marks mean; each has the colour of its mark. */
+	function odd(box, found) {
+		const parts = [["lost", { ...found, other: [] }], ["other", { ...found, lost: [] }]]
+			.map(([name, one]) => [name, timeline.oddText(one)]).filter(([, text]) => text);
+		const text = parts.map((part) => part[1]).join();
+		if (box.dataset.text === text) return;
+		box.dataset.text = text;
+		box.hidden = !text;
+		box.replaceChildren(...parts.map(([name, one]) => element("span", one, name)));
+	}
+
 	/* ---- one frame ----------------------------------------------------------------------- */
 
 	function place(shown, node, frame) {
@@ -98,35 +139,45 @@ const controls = (() => {
 	function figures(shown, node, type) {
 		const parent = shown.parent[node];
 		const value = shown.value(node);
-		const parts = [`${format.value(value, type)}  ·  ${format.percent(value, shown.value(0))} of all`];
+		const parts = [`${format.value(value, type)}  ·  ${format.percent(value, shown.value(0))} ${shown.wholeText || "of all"}`];
 		if (parent > 0) parts[0] += `  ·  ${format.percent(value, shown.value(parent))} of parent`;
 		if (shown.scale) {
 			const before = shown.base(node) * shown.scale;
 			const noise = before !== value && !shown.change(node) ? ", within noise" : "";
-			parts.push(`baseline ${format.value(before, type)} in the same time  ·  ` +
+			const span = shown.scale === 1 ? "" : " in the same time";
+			parts.push(`baseline ${format.value(before, type)}${span}  ·  ` +
 				format.signedPercent(value, before) + noise);
 		} else if (!shown.inverted && node) {
 			parts.push(`self ${format.value(shown.self(node), type)}`);
 		}
-		return parts.join("\n");
+		return parts;
 	}
 
-	function details(shown, node, type) {
+	/* What is told of NODE: texts, `marks` and `figures` lists of them. */
+	function facts(shown, node, type) {
 		const frame = shown.frameOf(node);
 		const marks = [];
 		if (frame && frame.inlined) marks.push("inlined");
 		if (frame && frame.kind) marks.push(KIND_TEXTS[frame.kind]);
-		byId("d-name").textContent = frame ? format.clean(frame.name) : "all";
-		byId("d-name").title = frame ? format.clean(frame.name) : "";
+		return { name: frame ? format.clean(frame.name) : "all", marks,
+			where: frame ? place(shown, node, frame) : "", figures: figures(shown, node, type) };
+	}
+
+	function details(shown, node, type) {
+		const { name, marks, where, figures: lines } = facts(shown, node, type);
+		byId("d-name").textContent = name;
+		byId("d-name").title = name;
 		byId("d-marks").replaceChildren(...marks.map((text) => element("span", text, "mark")));
-		byId("d-where").textContent = frame ? place(shown, node, frame) : "";
-		byId("d-where").title = byId("d-where").textContent;
-		byId("d-figures").textContent = figures(shown, node, type);
+		byId("d-where").textContent = where;
+		byId("d-where").title = where;
+		byId("d-figures").textContent = lines.join("\n");
+		for (const id of ON_FRAME) byId(id).disabled = node === tree.ROOT;
 	}
 
 	function noDetails() {
 		for (const id of ["d-name", "d-where", "d-figures"]) byId(id).textContent = "";
 		byId("d-marks").replaceChildren();
+		for (const id of ON_FRAME) byId(id).disabled = true;
 	}
 
 	/* What a screen reader says of NODE. */
@@ -170,5 +221,5 @@ const controls = (() => {
 		return ["Nothing was stored in this time", "Choose a longer time range."];
 	}
 
-	return { byId, fillSelect, press, crumbs, legend, details, noDetails, spoken, statusText, emptyText };
+	return { byId, fillSelect, fillGroups, typeChoice, press, flash, odd, crumbs, legend, details, noDetails, facts, spoken, statusText, emptyText };
 })();

@@ -59,7 +59,7 @@ const flame = (() => {
 	}
 
 	class Flame {
-		/* EVENTS: zoom(node), select(node), hover(node or -1), back(). */
+		/* EVENTS: zoom(node), select(node), hover(node or -1), point(node or -1, x, y in the window), back(). */
 		constructor({ scroller, canvas, spacer, events }) {
 			Object.assign(this, { scroller, canvas, spacer, events });
 			this.context = canvas.getContext("2d");
@@ -270,10 +270,24 @@ const flame = (() => {
 			return inside && at < t.x(node) + t.width(node) ? node : -1;
 		}
 
+		/* The lower left corner of what is seen of NODE, in the window. */
+		cornerOf(node) {
+			const box = this.canvas.getBoundingClientRect();
+			const x = (this.tree.x(node) - this.tree.x(this.zoom)) * this.scale;
+			const y = (this.rowOf(node) + 1) * ROW - this.scroller.scrollTop;
+			return [box.left + Math.max(x, 0), box.top + y];
+		}
+
 		listen() {
 			const { canvas, scroller } = this;
-			canvas.addEventListener("pointermove", (e) => this.hover(this.nodeAt(e)));
-			canvas.addEventListener("pointerleave", () => this.hover(-1));
+			canvas.addEventListener("pointermove", (e) => {
+				this.hover(this.nodeAt(e));
+				if (e.pointerType !== "touch") this.events.point(this.hovered, e.clientX, e.clientY);
+			});
+			canvas.addEventListener("pointerleave", () => {
+				this.hover(-1);
+				this.events.point(-1);
+			});
 			canvas.addEventListener("click", (e) => {
 				const node = this.nodeAt(e);
 				if (node >= 0) this.events.zoom(node);

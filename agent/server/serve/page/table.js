@@ -23,7 +23,7 @@ const table = (() => {
 	}
 
 	class FunctionTable {
-		/* EVENTS: choose(name). */
+		/* EVENTS: choose(name), around({ name, module }). */
 		constructor({ box, events }) {
 			Object.assign(this, { box, events });
 			this.sort = "self";
@@ -53,6 +53,15 @@ const table = (() => {
 			this.box.scrollTop = top;
 			const again = focused && [...this.box.querySelectorAll("[data-key]")].find((e) => e.dataset.key === focused);
 			if (again) again.focus({ preventScroll: true });
+		}
+
+		/* Puts the keyboard onto the row of FRAME's function, where there is one. */
+		focus(frame) {
+			const { entries, frames } = this.last;
+			const entry = frame && entries.find((e) =>
+				frames[e.frame].name === frame.name && frames[e.frame].module === frame.module);
+			const row = entry && this.box.querySelector(`[data-key="find ${entry.frame}"]`);
+			(row || this.box).focus();
 		}
 
 		weight(entry) {
@@ -108,7 +117,13 @@ const table = (() => {
 			button.title = "Find in the graph";
 			button.dataset.key = "find " + entry.frame;
 			button.addEventListener("click", () => this.events.choose(frame.name));
-			cell.append(button, element("span", format.clean(frame.module), "module"));
+			const around = element("button", "⇅", "around");
+			around.type = "button";
+			around.title = "Callers and callees";
+			around.ariaLabel = "Callers and callees of " + format.clean(frame.name);
+			around.dataset.key = "around " + entry.frame;
+			around.addEventListener("click", () => this.events.around({ name: frame.name, module: frame.module }));
+			cell.append(around, button, element("span", format.clean(frame.module), "module"));
 			row.append(cell);
 			return row;
 		}

@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * CPU use over time, in cores: grey what there is, coloured what the filters let through. A part of
- * the time is selected by dragging or with the keys; it snaps to the windows of the profiles.
+ * CPU use over time, in cores: grey what there is, coloured what the filters let through, as high as
+ * that needs. A part of the time is selected by dragging or with the keys; it snaps to the windows of the profiles.
  */
 "use strict";
 
 const timeline = (() => {
 	const TOP = 14; /* room for the text, CSS pixels */
+	const MARK = 4; /* height of a mark */
 	const MIN_DRAG = 4;
 	const DAY_MS = 86400000;
 	const STEPS_MS = [5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 14400, 21600, 43200, 86400]
 		.map((s) => s * 1000);
-	const NICE = [0.05, 0.1, 0.25, 0.5, 1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024];
+	const NICE = [1, 1.5, 2, 3, 4, 5, 6, 8, 10];
 
 	/*
 	 * The value of FILES (in ns, by VALUE(file)) spread over COLUMNS of the time from FROM to TO,
@@ -42,8 +43,16 @@ const timeline = (() => {
 		return list;
 	}
 
+	/* A number of one digit, or 1.5, times a power of ten, that is more than VALUE. */
 	function niceAbove(value) {
-		return NICE.find((n) => n >= value * 1.05) || value * 1.05;
+		const wanted = Math.max(value, 1e-9) * 1.05;
+		const power = Math.floor(Math.log10(wanted));
+		const size = 10 ** Math.abs(power);
+		return NICE.map((n) => (power < 0 ? n / size : n * size)).find((n) => n >= wanted) || wanted;
+	}
+
+	function coresText(most) {
+		return most.toLocaleString("en", { maximumSignificantDigits: 2 }) + (most === 1 ? " core" : " cores");
 	}
 
 	class Timeline {
@@ -52,7 +61,7 @@ const timeline = (() => {
 			Object.assign(this, { box, canvas, events });
 			this.context = canvas.getContext("2d");
 			this.shown = { from: 0, to: 1, files: [], total: () => 0, part: () => 0,
-				selection: null, baseline: null, cores: true };
+				selection: null, baseline: null, cores: true, odd: { lost: [], other: [] } };
 			this.drag = null;
 			this.listen();
 		}
@@ -90,13 +99,27 @@ const timeline = (() => {
 			const columns = Math.max(1, Math.floor(this.width));
 			const all = spread(files, from, to, columns, total);
 			const some = spread(files, from, to, columns, part);
-			this.most = niceAbove(all.reduce((a, b) => Math.max(a, b), 0.01));
+			const highest = (list) => list.reduce((a, b) => Math.max(a, b), 0);
+			this.most = niceAbove(highest(some) || highest(all));
 			this.bars(all, this.colour("line"));
 			this.bars(some, this.colour("accent"), 0.75);
 			this.range(this.shown.baseline, this.colour("base"), "baseline");
 			this.range(this.drag && this.drag.range || this.shown.selection, this.colour("accent"),
 				this.shown.baseline ? "now" : "");
+			this.marks();
 			this.scaleText();
+		}
+
+		/* At the lower edge: where samples were lost, and where they were taken at another frequency. */
+		marks() {
+			const { lost, other } = this.shown.odd;
+			for (const [windows, name, row] of [[other, "base", 2], [lost, "bad", 1]]) {
+				this.context.fillStyle = this.colour(name);
+				for (const { timeMs, durationMs } of windows) {
+					const x = this.x(timeMs);
+					this.context.fillRect(x, this.height - row * MARK, Math.max(this.x(timeMs + durationMs) - x, 3), MARK - 1);
+				}
+			}
 		}
 
 		bars(columns, colour, alpha = 1) {
@@ -106,7 +129,7 @@ const timeline = (() => {
 			context.globalAlpha = alpha;
 			context.beginPath();
 			columns.forEach((cores, c) => {
-				const height = (cores / this.most) * room;
+				const height = Math.min(cores / this.most, 1) * room;
 				if (height > 0) context.rect(c, this.height - height, 1, height);
 			});
 			context.fill();
@@ -138,7 +161,7 @@ const timeline = (() => {
 			context.font = "11px system-ui, sans-serif";
 			context.fillStyle = this.colour("muted");
 			context.textBaseline = "top";
-			const top = cores ? this.most + (this.most === 1 ? " core" : " cores") : "";
+			const top = cores ? coresText(this.most) : "";
 			context.textAlign = "left";
 			context.fillText(top, 4, 2);
 			context.textAlign = "center";
@@ -207,7 +230,19 @@ const timeline = (() => {
 		}
 	}
 
-	return { Timeline, spread, ticks };
+	/* What the marks of ODD (samples.oddities()) mean, in words; "" without marks. */
+	function oddText({ hertz, lost, other }) {
+		const parts = [];
+		const count = lost.reduce((sum, w) => sum + w.count, 0);
+		const windows = (list) => list.length.toLocaleString("en") + (list.length > 1 ? " windows" : " window");
+		if (count) parts.push(`${count.toLocaleString("en")} samples lost in ${windows(lost)}`);
+		const found = [...new Set(other.map((w) => w.hertz))].sort((a, b) => a - b);
+		const shown = found.slice(0, 3).join(", ") + (found.length > 3 ? ", …" : "");
+		if (other.length) parts.push(`${windows(other)} at ${shown} Hz instead of ${hertz} Hz`);
+		return parts.join("  ·  ");
+	}
+
+	return { Timeline, oddText, spread, ticks, niceAbove, coresText };
 })();
 
 if (typeof module === "object") module.exports = timeline;

@@ -12,6 +12,7 @@
 
 const tree = (() => {
 	const ROOT = 0;
+	const MAX_SEARCHED = 1000; /* letters of a name that a regular expression sees */
 
 	/* A row's path: root first, or leaf first when inverted; its group's frame before all. */
 	function pathOf(row, inverted) {
@@ -175,15 +176,16 @@ const tree = (() => {
 			return list.reverse();
 		}
 
+		/* The keys of the frames from the root's child down to NODE. */
 		pathTo(node) {
-			return this.chain(node).map((n) => this.frame[n]);
+			return this.chain(node).map((n) => this.frameOf(n).key);
 		}
 
-		/* The node at the end of PATH (of frames), or the last one on the way that is there. */
+		/* The node at the end of PATH (of keys), or the last one on the way that is there. */
 		find(path) {
 			let node = ROOT;
-			for (const frame of path) {
-				const next = this.children(node).find((child) => this.frame[child] === frame);
+			for (const key of path) {
+				const next = this.children(node).find((child) => this.frameOf(child).key === key);
 				if (next === undefined) break;
 				node = next;
 			}
@@ -250,11 +252,44 @@ const tree = (() => {
 		return (value - before) / Math.max(value, before);
 	}
 
-	/* 1 for each frame whose name, file or module contains TEXT, whatever the case. */
-	function search(frames, text) {
+	/*
+	 * Whether the regular expression TEXT may take time without bounds: it repeats a group that
+	 * itself repeats or chooses, as (a+)+ and (a|a)*. Browsers' engines go back over all ways to
+	 * match those, and a search cannot be stopped.
+	 */
+	function isCostly(text) {
+		const plain = text.replace(/\\./gs, "_").replace(/\[[^\]]*\]/g, "_");
+		const open = [false];
+		for (let i = 0; i < plain.length; i++) {
+			const varies = /[|*+{]/.test(plain[i]);
+			if (varies) open[open.length - 1] = true;
+			if (plain[i] === "(") open.push(false);
+			if (plain[i] !== ")" || open.length < 2) continue;
+			const inside = open.pop();
+			if (inside && /[*+{]/.test(plain[i + 1] || "")) return true;
+			open[open.length - 1] ||= inside;
+		}
+		return /\\[1-9k]/.test(text);
+	}
+
+	/* The test of a text for a search for TEXT, whatever the case; an Error says what is wrong with TEXT. */
+	function matcher(text, isRegex) {
 		const wanted = text.toLowerCase();
-		return Uint8Array.from(frames, (f) =>
-			wanted && [f.name, f.file, f.module].some((t) => t.toLowerCase().includes(wanted)) ? 1 : 0);
+		if (!isRegex) return (given) => given.toLowerCase().includes(wanted);
+		if (isCostly(text)) throw new Error("a group that repeats or has choices cannot be repeated");
+		let expression;
+		try {
+			expression = new RegExp(text, "i");
+		} catch (error) {
+			throw new Error("this is no regular expression");
+		}
+		return (given) => expression.test(given.slice(0, MAX_SEARCHED));
+	}
+
+	/* 1 for each frame whose name, file or module fits TEXT (matcher()). */
+	function search(frames, text, isRegex = false) {
+		const fits = matcher(text, isRegex);
+		return Uint8Array.from(frames, (f) => (text && [f.name, f.file, f.module].some(fits) ? 1 : 0));
 	}
 
 	/* The functions in ROWS, with self and total, their baselines and counts; recursion counts once. */

@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * One function wherever it is called: what it took, by source line, who calls it (a tree from it to
+ * the outermost callers) and what it calls. A function is a name in a module, as in the table. Where
+ * it calls itself, all below its outermost call counts as its own, once.
+ *
+ * The functions above the class know no page.
+ */
+"use strict";
+
+const around = (() => {
+	const MAX_LINES = 100;
+
+	/*
+	 * The ROWS (samples.js) that go through FN ({ name, module }), cut at its outermost call:
+	 * `callers` end with it, `callees` begin with it. FRAME stands for all its frames, which
+	 * differ in being inlined or not; -1: nothing goes through it. LINES: [{ file, line, self,
+	 * total }], heaviest first, line 0 = unknown.
+	 */
+	function cut(rows, frames, fn) {
+		const isIt = Uint8Array.from(frames, (f) => (f.name === fn.name && f.module === fn.module ? 1 : 0));
+		const frame = isIt.indexOf(1);
+		const found = { frame, callers: [], callees: [], lines: [], self: 0, total: 0 };
+		const lines = new Map();
+		for (const row of frame < 0 ? [] : rows) {
+			const first = row.frames.findIndex((f) => isIt[f]);
+			if (first < 0) continue;
+			const part = (from, to) => ({ ...row, group: -1, lines: row.lines.slice(from, to),
+				frames: row.frames.slice(from, to) });
+			const callers = part(0, first + 1);
+			const callees = part(first);
+			callers.frames[first] = callees.frames[0] = frame;
+			found.callers.push(callers);
+			found.callees.push(callees);
+			found.total += row.value;
+			if (isIt[row.frames[row.frames.length - 1]]) found.self += row.value;
+			addLines(lines, row, isIt, frames);
+		}
+		found.lines = [...lines.values()].sort((a, b) => b.total - a.total || a.line - b.line);
+		return found;
+	}
+
+	/* A line counts once in a stack, however often its function is in it. */
+	function addLines(lines, row, isIt, frames) {
+		const last = row.frames.length - 1;
+		const seen = new Set();
+		row.frames.forEach((f, i) => {
+			if (!isIt[f]) return;
+			const { file } = frames[f];
+			const line = Number(row.lines[i] || 0);
+			const key = file + "\0" + line;
+			if (!lines.has(key)) lines.set(key, { file, line, self: 0, total: 0 });
+			const entry = lines.get(key);
+			if (!seen.has(key)) entry.total += row.value;
+			if (i === last) entry.self += row.value;
+			seen.add(key);
+		});
+	}
+
+	/* ---- page ---------------------------------------------------------------------------- */
+
+	const element = (...facts) => table.element(...facts);
+
+	class AroundView {
+		/*
+		 * BOX has the elements; EVENTS: choose({ name, module }), and those of flame.Flame with a
+		 * tree before a node: hover(), select(tree, node, x, y), point(tree, node, x, y).
+		 */
+		constructor({ box, events }) {
+			Object.assign(this, { box, events });
+			const part = (name) => box.querySelector("." + name);
+			Object.assign(this, { title: part("title"), figures: part("figures"), source: part("source") });
+			this.flames = ["callers", "callees"].map((name) => this.makeFlame(part(name)));
+		}
+
+		makeFlame(scroller) {
+			const made = new flame.Flame({
+				scroller, canvas: scroller.querySelector("canvas"), spacer: scroller.querySelector("div"),
+				events: {
+					zoom: (node) => this.choose(made.tree, node),
+					select: (node) => this.events.select(made.tree, node, ...made.cornerOf(node)),
+					hover: () => this.events.hover(),
+					point: (node, x, y) => this.events.point(made.tree, node, x, y),
+					back() {},
+				},
+			});
+			scroller.addEventListener("focusout", () => {
+				made.selected = -1;
+				made.later();
+			});
+			return made;
+		}
+
+		choose(shown, node) {
+			const frame = node > tree.ROOT ? shown.frameOf(node) : null;
+			if (frame) this.events.choose({ name: frame.name, module: frame.module });
+		}
+
+		/* FN as cut() takes it; WHOLE the value of all rows; SCALE and FLAGS as in a Tree and a Flame. */
+		show({ rows, frames, fn, whole, type, scale, flags }) {
+			const found = cut(rows, frames, fn);
+			const trees = [new tree.Tree(found.callers, frames, { inverted: true, scale }),
+				new tree.Tree(found.callees, frames, { scale })];
+			this.title.textContent = format.clean(fn.name);
+			const part = (value) => `${format.value(value, type)} (${format.percent(value, whole)})`;
+			this.figures.textContent = found.frame < 0 ? "not in what is shown" :
+				[fn.module && format.clean(fn.module), "total " + part(found.total), "self " + part(found.self)]
+					.filter(Boolean).join("  ·  ");
+			this.flames.forEach((view, i) => {
+				trees[i].wholeText = "of " + format.short(fn.name);
+				const held = view.selected >= 0 && view.tree ? view.tree.pathTo(view.selected) : null;
+				view.show(trees[i], { zoom: trees[i].children(tree.ROOT)[0] || tree.ROOT, flags, diff: Boolean(scale),
+					selected: held ? trees[i].find(held) : -1 });
+			});
+			this.showLines(found, type);
+		}
+
+		showLines(found, type) {
+			const made = element("table");
+			made.append(element("caption", "Source lines"));
+			const head = element("tr");
+			for (const title of ["Self", "Total", "%", "Line"]) {
+				const cell = element("th", title);
+				cell.scope = "col";
+				head.append(cell);
+			}
+			made.createTHead().append(head);
+			const body = made.createTBody();
+			for (const { file, line, self, total } of found.lines.slice(0, MAX_LINES)) {
+				const row = body.insertRow();
+				const place = line ? `${file || "line "}${file ? ":" : ""}${line}` : `${file} (line unknown)`.trim();
+				for (const text of [format.value(self, type), format.value(total, type),
+					format.percent(total, found.total), format.clean(place)])
+					row.append(element("td", text));
+			}
+			this.source.replaceChildren(made);
+		}
+
+		/* The tree and the node that the pointer or the keyboard is at; null without one. */
+		at() {
+			for (const which of ["hovered", "selected"])
+				for (const view of this.flames) if (view[which] > tree.ROOT) return [view.tree, view[which]];
+			const callees = this.flames[1].tree;
+			return callees && callees.size > 1 ? [callees, 1] : null;
+		}
+
+		focus() {
+			this.flames[1].scroller.focus();
+		}
+
+		setTheme(dark) {
+			for (const view of this.flames) view.setTheme(dark);
+		}
+	}
+
+	return { AroundView, cut };
+})();
+
+if (typeof module === "object") module.exports = around;
