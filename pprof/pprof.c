@@ -449,6 +449,13 @@ int pprof_comment(struct pprof *p, const char *text)
 	return 0;
 }
 
+void pprof_set_times(struct pprof *p, int64_t period, int64_t time_ns, int64_t duration_ns)
+{
+	p->period = period;
+	p->time_ns = time_ns;
+	p->duration_ns = duration_ns;
+}
+
 size_t pprof_sample_count(const struct pprof *p)
 {
 	return p->samples.count - 1;

@@ -190,6 +190,33 @@ static const struct command commands[] = {
 			       "build ID matches. Existing names are kept.",
 	},
 	{
+		.name = "pgo",
+		.run = command_pgo,
+		.settings = IN_PGO,
+		.takes_arguments = true,
+		.summary = "make a default.pgo for `go build` from the agent's profiles",
+		.synopsis = "[-x PROGRAM] [--from TIME] [--to TIME] [OPTION]... [FILE...]",
+		.usage = "usage: fathom pgo [-x PROGRAM] [--from TIME] [--to TIME] [-o FILE]\n"
+			 "       fathom pgo [-x PROGRAM] [-o FILE] FILE…\n"
+			 "\n"
+			 "Merges the samples of one Go program from the profiles that the agent "
+			 "has stored (or from\n"
+			 "pprof files) into a profile for profile-guided optimization, "
+			 "default.pgo. In the\n"
+			 "directory of package main, `go build` uses it without further ado.\n"
+			 "\n",
+		.description =
+			"Merges the samples of one Go program from the profiles that the agent "
+			"has stored, or from pprof files, into a profile for profile-guided "
+			"optimization: default.pgo, which `go build' uses if it is in the "
+			"directory of package main; elsewhere go build -pgo=FILE. Without -x and "
+			"--comm there must be only one Go program; otherwise they are "
+			"listed.\nValues are summed exactly. Functions have the names of their "
+			"symbols, as the compiler wants them; pids, goroutines and addresses are "
+			"left out, as are waits, and the kernel's frames at the inner end of "
+			"stacks. Comments in the profile tell where it came from.",
+	},
+	{
 		.name = "upload",
 		.run = command_upload,
 		.settings = IN_UPLOAD,

@@ -47,6 +47,7 @@ int command_top(struct invocation *call);
 int command_trace(struct invocation *call);
 int command_latency(struct invocation *call);
 int command_symbolize(struct invocation *call);
+int command_pgo(struct invocation *call);
 int command_upload(struct invocation *call);
 int command_view(struct invocation *call);
 int command_check(struct invocation *call);

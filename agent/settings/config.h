@@ -18,9 +18,10 @@ enum config_command {
 	IN_TOP = 1 << 5,
 	IN_LATENCY = 1 << 6,
 	IN_TRACE = 1 << 7,
+	IN_PGO = 1 << 8,
 	IN_VIEW = 1 << 9,
 	IN_ALL = IN_RECORD | IN_SYMBOLIZE | IN_CHECK | IN_AGENT | IN_UPLOAD | IN_TOP | IN_LATENCY |
-		 IN_TRACE | IN_VIEW,
+		 IN_TRACE | IN_PGO | IN_VIEW,
 };
 
 enum setting_type {

@@ -65,7 +65,7 @@ static void bash_completes_what_is_typed(void **state)
 {
 	(void)state;
 	bash_offers("fathom ''",
-		"agent record top latency trace symbolize upload view check completion --help "
+		"agent record top latency trace symbolize pgo upload view check completion --help "
 		"--version\n");
 	bash_offers("fathom re", "record\n");
 	bash_offers("fathom completion ''", "bash zsh\n");

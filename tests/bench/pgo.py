@@ -1,0 +1,87 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What profile-guided optimization gains by our profiles, beside what it gains by Go's own profile of the same
+load: a Markdown renderer (from the Go module proxy) with a fixed amount of work. All programs take turns, and each
+is compared with the one that was built without a profile in the same round."""
+import glob
+import os
+import shutil
+import statistics
+import subprocess
+
+from fathom import FATHOM, ROOT, SOURCES, Workload, environment, ran, record, scratch
+
+SOURCE = os.path.join(SOURCES, "gomarkdown")
+PROFILED, MEASURED = 5000, 1000  # renderings, of some milliseconds each
+ROUNDS = int(os.environ.get("PGO_ROUNDS", "10"))
+PROFILED_S = 20
+
+
+def go_build(out, profile):
+    subprocess.run(["go", "build", "-pgo=" + profile, "-o", out, "."], cwd=SOURCE, check=True,
+                   env=dict(os.environ, GOFLAGS="-mod=mod"))
+    return out
+
+
+def text():
+    path = scratch("text.md")
+    with open(path, "w") as out:
+        for name in sorted(glob.glob(os.path.join(ROOT, "docs/*.md"))):
+            with open(name) as f:
+                out.write(f.read())
+    return path
+
+
+def by_agent(program, source, store):
+    """The profile that `fathom pgo` makes of what the agent has stored."""
+    with Workload([program, source, str(100 * PROFILED)]) as w:
+        agent = subprocess.Popen(
+            [FATHOM, "agent", "--profiling-cpu-sampling-frequency=97", "--http-address=", "--http-socket=",
+             "--local-store-directory=" + store], stderr=subprocess.DEVNULL, env=environment())
+        enough = ran(w.pid, seconds=PROFILED_S)
+        while not enough():
+            agent.poll()
+            subprocess.run(["sleep", "1"])
+        agent.terminate()
+        agent.wait()
+    out = scratch("agent.pgo")
+    subprocess.run([FATHOM, "pgo", "--local-store-directory=" + store, "-x", os.path.basename(program), "-o", out],
+                   check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=environment())
+    return out
+
+
+def by_record(program, source):
+    with Workload([program, source, str(100 * PROFILED)]) as w:
+        record("-F", "97", "-p", w.pid, until=ran(w.pid, seconds=PROFILED_S))
+    out = scratch("recorded.pgo")
+    subprocess.run([FATHOM, "pgo", "-o", out, scratch("profile.pb.gz")], check=True, stdout=subprocess.DEVNULL,
+                   stderr=subprocess.DEVNULL, env=environment())
+    return out
+
+
+def by_go(program, source):
+    out = scratch("go.pgo")
+    subprocess.run([program, source, str(PROFILED), out], check=True, stdout=subprocess.DEVNULL)
+    return out
+
+
+def cpu_ns(program, source):
+    out = subprocess.run([program, source, str(MEASURED)], check=True, capture_output=True, text=True).stdout
+    return int(out.split()[1])
+
+
+def pgo(show):
+    if not shutil.which("go"):
+        show("profile-guided optimization", "go is not installed")
+        return
+    source, plain = text(), go_build(scratch("gomarkdown"), "off")
+    programs = {name: go_build(scratch("by-" + name), profile) for name, profile in (
+        ("Go's own profile", by_go(plain, source)), ("fathom record", by_record(plain, source)),
+        ("fathom agent", by_agent(plain, source, scratch("pgo-store"))))}
+    ratios = {name: [] for name in programs}
+    for _ in range(ROUNDS):
+        before = cpu_ns(plain, source)
+        for name, program in programs.items():
+            ratios[name].append(cpu_ns(program, source) / before)
+    for name, of in ratios.items():
+        show("PGO by %s: CPU time, without: 1" % name,
+             "%.3f (%.3f to %.3f)" % (statistics.median(of), min(of), max(of)))

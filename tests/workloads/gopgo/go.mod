@@ -1,0 +1,3 @@
+module gopgo
+
+go 1.21
