@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Code without a symbol in agent/report's pprof: what stands in for its name. */
-#include <libdeflate.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdint.h>
@@ -10,79 +9,8 @@
 #include <cmocka.h>
 
 #include "base/cleanup.h"
-#include "proto/profile.pb-c.h"
+#include "tests/unit/report_decoded.h"
 #include "tests/unit/report_fixture.h"
-
-#define automessage autocall(free_message) Perftools__Profiles__Profile
-#define autobuffer autocall(buffer_deinit) struct buffer
-
-static void free_message(Perftools__Profiles__Profile **message)
-{
-	perftools__profiles__profile__free_unpacked(*message, NULL);
-}
-
-static Perftools__Profiles__Profile *gunzip(const struct buffer *in)
-{
-	struct libdeflate_decompressor *d = libdeflate_alloc_decompressor();
-	autofree uint8_t *plain = malloc(1 << 20);
-	Perftools__Profiles__Profile *message;
-	size_t size;
-
-	assert_int_equal(
-		libdeflate_gzip_decompress(d, in->bytes, in->size, plain, 1 << 20, &size), 0);
-	libdeflate_free_decompressor(d);
-	message = perftools__profiles__profile__unpack(NULL, size, plain);
-	assert_non_null(message);
-	return message;
-}
-
-static Perftools__Profiles__Profile *pprof_of(struct fixture *f)
-{
-	struct report_summary summary;
-	autobuffer out;
-
-	buffer_init(&out, SIZE_MAX);
-	assert_int_equal(report_pprof(sealed_sources(f), &f->options, &out, &summary), 0);
-	return gunzip(&out);
-}
-
-static const Perftools__Profiles__Location *location_at(
-	const Perftools__Profiles__Profile *m, size_t sample, size_t frame)
-{
-	assert_in_range(sample, 0, m->n_sample - 1);
-	assert_in_range(frame, 0, m->sample[sample]->n_location_id - 1);
-	return m->location[m->sample[sample]->location_id[frame] - 1];
-}
-
-static const Perftools__Profiles__Mapping *mapping_at(
-	const Perftools__Profiles__Profile *m, size_t sample, size_t frame)
-{
-	uint64_t id = location_at(m, sample, frame)->mapping_id;
-
-	return id ? m->mapping[id - 1] : NULL;
-}
-
-static const char *file_at(const Perftools__Profiles__Profile *m, size_t sample, size_t frame)
-{
-	const Perftools__Profiles__Mapping *mapping = mapping_at(m, sample, frame);
-
-	return mapping ? m->string_table[mapping->filename] : "";
-}
-
-static const Perftools__Profiles__Function *function_at(
-	const Perftools__Profiles__Profile *m, size_t sample, size_t frame, size_t line)
-{
-	const Perftools__Profiles__Location *location = location_at(m, sample, frame);
-
-	assert_in_range(line, 0, location->n_line - 1);
-	return m->function[location->line[line]->function_id - 1];
-}
-
-static const char *name_at(
-	const Perftools__Profiles__Profile *m, size_t sample, size_t frame, size_t line)
-{
-	return m->string_table[function_at(m, sample, frame, line)->name];
-}
 
 /* Its addresses stay, for those who can name them; what stands in for a name is one function. */
 static void test_code_without_a_symbol_is_named_after_its_functions_start(void **state)
@@ -94,7 +22,7 @@ static void test_code_without_a_symbol_is_named_after_its_functions_start(void *
 
 	add_user(f, f->one, stack, 3);
 
-	automessage *m = pprof_of(f);
+	automessage *m = pprof_of(f, NULL);
 
 	assert_int_equal(location_at(m, 0, 0)->address, UNWOUND + bias);
 	assert_int_equal(location_at(m, 0, 1)->address, UNWOUND + bias + 0x7f);
@@ -118,7 +46,7 @@ static void test_code_without_a_symbol_can_stay_an_address(void **state)
 	add_user(f, f->one, stack, 2);
 	f->options.bare_addresses = true;
 
-	automessage *m = pprof_of(f);
+	automessage *m = pprof_of(f, NULL);
 
 	assert_int_equal(location_at(m, 0, 0)->n_line, 0);
 	assert_string_equal(name_at(m, 0, 1, 0), "main");
@@ -132,7 +60,7 @@ static void test_without_demangling_the_functions_start_stays(void **state)
 	add_user(f, f->one, &frame, 1);
 	f->options.no_demangle = f->options.no_inlines = true;
 
-	automessage *m = pprof_of(f);
+	automessage *m = pprof_of(f, NULL);
 
 	assert_string_equal(name_at(m, 0, 0, 0), "program+0x401900");
 }
