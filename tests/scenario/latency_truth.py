@@ -10,7 +10,6 @@ from fathom import *
 SLACK_NS = 0
 
 
-
 def latency(*arguments, **how):
     return fathom("latency", *arguments, **how)
 
@@ -27,8 +26,18 @@ def truth_of(text):
             re.findall(r"^(\S+) (\d+) (\d+) (\d+) (\d+)$", text, re.M)}
 
 
+def by_name(functions):
+    """Instances of a generic function have the same name, and are one here."""
+    found = {}
+    for f in functions:
+        for name in {f["linkage_name"], f["name"]}:
+            one = found.setdefault(name, {"calls": 0, "total_ns": 0, "buckets": []})
+            found[name] = {key: one[key] + f[key] for key in one}
+    return found
+
+
 def compare(report, truth, probed, what):
-    measured = {name: f for f in report["functions"] for name in (f["linkage_name"], f["name"])}
+    measured = by_name(report["functions"])
     for name, (calls, inner, outer, abandoned) in truth.items():
         f = measured.get(name)
         if name not in probed:

@@ -1,0 +1,3 @@
+module goforms
+
+go 1.16
