@@ -255,7 +255,7 @@ static int create_sampler(struct latency_run *r)
 		options.collect.tgids = &r->command_pid;
 		options.collect.tgid_count = 1;
 		options.collect.filter.filter_tgids = 1;
-		r->latency.probe.follow = true;
+		options.collect.follow = true;
 	} else if (options.collect.tgid_count == 1 &&
 		   !(options.collect.without & MECHANISM_PROCESS_UPROBES))
 		r->latency.probe.only_tgid = options.collect.tgids[0];

@@ -18,6 +18,7 @@ enum {
 	ABI_RUNTIME_HINTS = 4096, /* bits of abi_shared.runtime_hints */
 	ABI_LEFT_OUT = 4096, /* slots of abi_shared.left_out */
 	ABI_LEFT_OUT_CGROUPS = 2048,
+	ABI_DESCENDANTS = 4096, /* of processes that are followed */
 	ABI_WAITS = 16384, /* threads off the CPU that BPF can track, with --off-cpu */
 };
 

@@ -18,6 +18,7 @@
 #include "bpf/abi/sampler.h"
 #include "bpf/filter.bpf.h"
 #include "bpf/kernel_types.h"
+#include "bpf/probes/descendants.bpf.h"
 #include "bpf/runtimes/go_stack.bpf.h"
 #include "bpf/stack.bpf.h"
 #include "bpf/task.bpf.h"
@@ -124,40 +125,7 @@ static __always_inline void latency_count_run(const struct hit *hit)
 
 /* ---- which calls ---------------------------------------------------------------------------- */
 
-enum {
-	FOLLOWED_ANCESTORS = 8, /* that user space may not know yet */
-	OWN_GENERATIONS = 2, /* our children, and theirs */
-};
-
-/* Sets *TASK to its parent. Returns the parent's process, in the agent's pid namespace. */
-static __always_inline __u32 latency_parent(struct task_struct **task)
-{
-	struct task_struct *leader;
-
-	*task = BPF_CORE_READ(*task, real_parent);
-	leader = BPF_CORE_READ(*task, group_leader);
-	return config.pidns_level ? pid_in_namespace(leader, config.pidns_inode)
-				  : (__u32)BPF_CORE_READ(leader, tgid);
-}
-
-/*
- * Whether the current process descends from one that the filter wants. A process whose parent has
- * ended is not found. A global function, so that the verifier checks it once.
- */
-__noinline int latency_is_descendant(void)
-{
-	struct task_struct *task = (struct task_struct *)bpf_get_current_task();
-
-	for (int i = 0; i < FOLLOWED_ANCESTORS; i++) {
-		__u32 tgid = latency_parent(&task);
-
-		if (!tgid)
-			return 0;
-		if (bpf_map_lookup_elem(&tgids, &tgid))
-			return 1;
-	}
-	return 0;
-}
+enum { OWN_GENERATIONS = 2 /* our children, and theirs */ };
 
 /*
  * Whether the current process is a child of ours: one that executes the program again, or one that
@@ -170,7 +138,7 @@ __noinline int latency_is_own_child(void)
 	if (BPF_CORE_READ(task, mm, env_end) == latency.own_env_end)
 		return 1;
 	for (int i = 0; i < OWN_GENERATIONS; i++)
-		if (latency_parent(&task) == config.self_tgid)
+		if (descendants_parent(&task) == config.self_tgid)
 			return 1;
 	return 0;
 }
@@ -203,7 +171,7 @@ static __always_inline __u32 latency_facts(void)
 		facts |= LATENCY_HAS_COMM;
 	if (latency.own_env_end && latency_is_own_child())
 		facts |= LATENCY_IS_OWN_CHILD;
-	if (latency.follow && latency_is_descendant())
+	if (latency.follow && descendants_have_current())
 		facts |= LATENCY_IS_DESCENDANT;
 	return facts;
 }
@@ -223,7 +191,7 @@ static __always_inline bool latency_wants_process(
 		return !latency.own_env_end ||
 		       !LATENCY_FACT(hit, LATENCY_IS_OWN_CHILD, latency_is_own_child);
 	return latency.follow && call->tgid &&
-	       LATENCY_FACT(hit, LATENCY_IS_DESCENDANT, latency_is_descendant);
+	       LATENCY_FACT(hit, LATENCY_IS_DESCENDANT, descendants_have_current);
 }
 
 /* Whether CALL's process is in the function's set. */

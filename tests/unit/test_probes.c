@@ -56,9 +56,10 @@ static void values_of_a_profile_have_names_of_their_own(void **state)
 		names[count++] = types.of[i].count.type;
 		names[count++] = types.of[i].weight.type;
 	}
-	/* Those of latency take none unless the callers' stacks are wanted, too; traced calls none.
+	/* Those of latency take none unless the callers' stacks are wanted, too; traced calls and
+	 * forks none.
 	 */
-	assert_int_equal(count, 2 * (PROBES - 6));
+	assert_int_equal(count, 2 * (PROBES - 7));
 	for (size_t i = 0; i < count; i++)
 		for (size_t n = 0; n < i; n++)
 			assert_string_not_equal(names[i], names[n]);

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Forks as many children, one after another, as the argument says; each calls work() CALLS times at
- * once, and so does a child of its own. Prints how many calls that were. */
+ * once, and so does a child of its own. With another argument, a child ends when it has forked
+ * without calling anything, and its own child begins after that. Prints how many calls that were.
+ */
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -39,12 +41,49 @@ static void forked(int generations)
 	_exit(0);
 }
 
+static void orphaned(void)
+{
+	pid_t child = fork(), parent;
+
+	if (child < 0)
+		exit(1);
+	if (child) {
+		waitpid(child, NULL, 0);
+		return;
+	}
+	parent = getpid();
+	child = fork();
+	if (child)
+		_exit(child < 0);
+	while (getppid() == parent)
+		usleep(1000);
+	work_often();
+	_exit(0);
+}
+
+static void wait_for_orphans(const int ended[2])
+{
+	char byte;
+
+	close(ended[1]);
+	while (read(ended[0], &byte, 1) > 0)
+		;
+}
+
 int main(int argc, char **argv)
 {
 	long children = argc > 1 ? strtol(argv[1], NULL, 10) : 1;
+	int orphans = argc > 2, ended[2];
 
-	for (long i = 0; i < children; i++)
-		forked(2);
-	printf("%ld\n", children * 2 * CALLS);
+	if (pipe(ended))
+		return 1;
+	for (long i = 0; i < children; i++) {
+		if (orphans)
+			orphaned();
+		else
+			forked(2);
+	}
+	wait_for_orphans(ended);
+	printf("%ld\n", children * (orphans ? 1 : 2) * CALLS);
 	return 0;
 }

@@ -100,6 +100,11 @@ struct collect_options {
 	double off_cpu_share;
 	struct abi_sampler_config filter; /* stacks, self and read_fibers included; pidns_level is
 						set here */
+	/*
+	 * Programs that ask (bpf/probes/descendants.bpf.h) also want descendants of `tgids`, which
+	 * are then the only terms of the filter.
+	 */
+	bool follow;
 	const uint32_t *tgids; /* for filter.filter_tgids */
 	size_t tgid_count;
 	const uint32_t *tids;

@@ -68,7 +68,7 @@ struct probe {
 	const char *lender;
 	/*
 	 * The names of its two programs, which walk user stacks differently; one is loaded. NULL =
-	 * they walk none, and `configure` chooses.
+	 * they walk none, and `configure` chooses. `attach` is then given the first one.
 	 */
 	const char *by_tables, *by_frame_pointer;
 	/* Collect attaches it to each CPU's sampling event; at most one probe. */

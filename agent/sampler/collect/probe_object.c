@@ -43,7 +43,7 @@ static void leave_out_walk(struct bpf_object *object)
 	}
 }
 
-/* Chooses which of the probe's two programs is loaded. */
+/* Chooses which of the probe's two programs is loaded. There may be only one to be attached. */
 static int choose_program(struct probe_object *o, bool tables)
 {
 	const struct probe *probe = o->probe;
@@ -51,8 +51,11 @@ static int choose_program(struct probe_object *o, bool tables)
 	const char *other = tables ? probe->by_frame_pointer : probe->by_tables;
 	struct bpf_program *idle;
 
-	if (!chosen)
+	if (!chosen) {
+		if (probe->attach)
+			o->program = bpf_object__next_program(o->object, NULL);
 		return 0;
+	}
 	idle = bpf_object__find_program_by_name(o->object, other);
 	o->program = bpf_object__find_program_by_name(o->object, chosen);
 	if (!o->program || !idle)

@@ -118,12 +118,13 @@ static void unload_all(struct probe_set *s)
 	shared_maps_destroy(take(s->maps));
 }
 
+/* Those that write records. */
 static uint32_t count_wanted(const struct collect_options *options)
 {
 	uint32_t count = 0;
 
 	for (const struct probe *const *probe = options->probes; *probe; probe++)
-		count += (*probe)->is_wanted(options);
+		count += (*probe)->records[0].kind && (*probe)->is_wanted(options);
 	return count;
 }
 

@@ -55,10 +55,14 @@ static void size_rings(struct shared_bpf *skeleton, const struct ring_sizes *siz
 	bpf_map__set_max_entries(skeleton->maps.sample_rings, (uint32_t)sizes->own_count);
 }
 
-static void size_filters(struct shared_bpf *skeleton, const struct abi_sampler_config *filter)
+static void size_filters(struct shared_bpf *skeleton, const struct collect_options *options)
 {
+	const struct abi_sampler_config *filter = &options->filter;
+
 	if (!filter->filter_tgids)
 		bpf_map__set_max_entries(skeleton->maps.tgids, 1);
+	if (!options->follow)
+		bpf_map__set_max_entries(skeleton->maps.descendants, 1);
 	if (!filter->filter_tids)
 		bpf_map__set_max_entries(skeleton->maps.tids, 1);
 	if (!filter->choose_cgroups)
@@ -103,7 +107,7 @@ static int load_maps(struct shared_maps *m, const struct collect_options *option
 	else
 		size_lookup(m->skeleton, walk == WALK_BY_MAPPINGS);
 	size_rings(m->skeleton, sizes);
-	size_filters(m->skeleton, &options->filter);
+	size_filters(m->skeleton, options);
 	err = shared_bpf__load(m->skeleton);
 	if (err)
 		return err;

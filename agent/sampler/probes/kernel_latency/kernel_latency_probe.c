@@ -94,7 +94,7 @@ int kernel_latency_configure_object(
 	if (!config)
 		return -EBADMSG;
 	config->by_sets = options->latency->by_sets || options->latency->kernel_by_sets;
-	config->follow = options->latency->follow;
+	config->follow = options->follow;
 	config->own_env_end = options->latency->own_env_end;
 	return kernel_latency_choose_programs(options, object);
 }

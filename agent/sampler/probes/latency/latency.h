@@ -30,8 +30,6 @@ struct latency_detaching;
 struct latency_options {
 	enum abi_latency_by by; /* of functions whose own `by` is ABI_LATENCY_BY_FUNCTION */
 	bool by_sets;
-	/* Measures descendants of the processes in collect's filter, which has no other terms. */
-	bool follow;
 	uint64_t own_env_end; /* abi_latency_config.own_env_end */
 	/* Also loads the programs at kernel functions (agent/sampler/probes/kernel_latency/). */
 	bool kernel;

@@ -101,7 +101,7 @@ static int latency_configure_maps(const struct collect_options *options, struct 
 	if (!config)
 		return -EBADMSG;
 	config->by_sets = options->latency->by_sets;
-	config->follow = options->latency->follow;
+	config->follow = options->follow;
 	config->own_env_end = options->latency->own_env_end;
 	config->cookie_in_path = !latency_has_cookies(options);
 	return latency_size_maps(options->latency, object);
