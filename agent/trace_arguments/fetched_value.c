@@ -107,6 +107,30 @@ static bool value_set_string(struct fetched_value *v)
 	return v->is_cut || v->second <= size;
 }
 
+/*
+ * The first byte's lowest bit tells the forms apart: a short text, its length in the other bits and
+ * its bytes behind them; or capacity, length and address.
+ */
+static bool value_set_libcxx_string(struct fetched_value *v)
+{
+	size_t size = value_fetch_size(v, v->argument->second);
+	enum abi_fetch_status status;
+	const uint8_t *bytes = value_bytes(v, v->argument->first, &status);
+
+	if (!bytes || value_fetch_size(v, v->argument->first) < LIBCXX_STRING_BYTES)
+		return false;
+	if (!(bytes[0] & 1)) {
+		v->text = (const char *)bytes + 1;
+		v->text_bytes = v->second = bytes[0] >> 1;
+		return v->text_bytes < LIBCXX_STRING_BYTES - 1;
+	}
+	memcpy(&v->second, bytes + sizeof(uint64_t), sizeof(v->second));
+	if (v->second > FETCHED_LENGTH_MAX ||
+		!value_set_text(v, v->argument->second, MIN(size, v->second)))
+		return false;
+	return v->is_cut || v->second <= size;
+}
+
 static bool value_is_two_lengths(struct fetched_value *v)
 {
 	if (!value_number(v, v->argument->first, sizeof(uint64_t), &v->first))
@@ -188,6 +212,8 @@ static bool value_set(struct fetched_value *v)
 		return value_set_c_string(v);
 	case ARGUMENT_STRING:
 		return value_set_string(v);
+	case ARGUMENT_LIBCXX_STRING:
+		return value_set_libcxx_string(v);
 	case ARGUMENT_SLICE:
 		return value_is_two_lengths(v);
 	case ARGUMENT_MAP:
@@ -206,8 +232,11 @@ void fetched_value_of(const struct argument_plan *plan, const struct abi_fetched
 		.fetched = fetched,
 		.argument = argument,
 	};
-	if (value_set(ret_value))
-		ret_value->kind = argument->kind;
+	if (!value_set(ret_value))
+		return;
+	ret_value->kind = argument->kind;
+	if (argument->kind == ARGUMENT_LIBCXX_STRING)
+		ret_value->kind = ARGUMENT_STRING;
 }
 
 int64_t fetched_value_signed(const struct fetched_value *v)

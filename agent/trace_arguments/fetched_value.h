@@ -12,7 +12,8 @@ struct fetched_value {
 	const struct argument_plan *plan;
 	const struct abi_fetched *fetched;
 	const struct argument *argument;
-	enum argument_kind kind; /* ARGUMENT_UNKNOWN if a fetch that it needs has failed */
+	enum argument_kind kind; /* ARGUMENT_UNKNOWN if a fetch that it needs has failed;
+				    ARGUMENT_STRING for both forms of text */
 	uint64_t first; /* kinds whose first fetch is a number or an address: its value */
 	uint64_t second; /* kinds whose second fetch is one */
 	const char *text; /* of texts and of a type's name; NULL = none */

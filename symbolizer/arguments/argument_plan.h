@@ -20,6 +20,7 @@ enum {
 	ARGUMENT_MAX_DEPTH = 2, /* of members: of a struct that is a member */
 	ARGUMENT_NO_FETCH = 0xff,
 	ARGUMENT_PLAN_MAGIC = 0x41724731,
+	LIBCXX_STRING_BYTES = 24,
 };
 
 /* FIRST and SECOND are the fetches of struct argument. */
@@ -41,6 +42,11 @@ enum argument_kind {
 	ARGUMENT_STRUCT, /* its members follow, one deeper */
 	ARGUMENT_ARRAY, /* of `size` elements, of which the first follow, one deeper */
 	ARGUMENT_STRUCT_POINTER, /* FIRST: its address, 0 = none; its members follow, one deeper */
+	/*
+	 * FIRST: the LIBCXX_STRING_BYTES of the value; SECOND: ABI_FETCH_ARRAY of bytes, which
+	 * counts if the text is not in the value itself
+	 */
+	ARGUMENT_LIBCXX_STRING,
 	ARGUMENT_KINDS
 };
 

@@ -258,6 +258,35 @@ static void texts_end_where_they_end(void **state)
 }
 
 /* Escape sequences for terminals, quotes, and what is not UTF-8; C2 9B is a CSI. */
+/* A std::string of libc++ with VALUE in its 24 bytes, and the 5 bytes to which it may point. */
+static void add_libcxx_string(struct fixture *f, const char *name, const void *value,
+	size_t value_bytes, enum abi_fetch_status status)
+{
+	uint8_t first = fetched(f, value, value_bytes, LIBCXX_STRING_BYTES, ABI_FETCHED_OK);
+
+	add(f, name, ARGUMENT_LIBCXX_STRING, 0, first, fetched(f, "there", 5, 8, status));
+}
+
+static void strings_of_libcxx_have_two_forms(void **state)
+{
+	const struct {
+		uint64_t capacity, size, address;
+	} here = { 33, 5, 0x1000 }, there = { 33, 40, 0x1000 }, broken = { 1, UINT64_MAX, 0x1000 };
+	struct fixture *f = *state;
+
+	add_libcxx_string(f, "a",
+		"\x08"
+		"here",
+		5, ABI_FETCHED_UNREADABLE);
+	add_libcxx_string(f, "b", "\0", 2, ABI_FETCHED_OK);
+	add_libcxx_string(f, "c", &here, sizeof(here), ABI_FETCHED_OK);
+	add_libcxx_string(f, "d", &here, sizeof(here), ABI_FETCHED_UNREADABLE);
+	add_libcxx_string(f, "e", &there, sizeof(there), ABI_FETCHED_OK);
+	add_libcxx_string(f, "f", &broken, sizeof(broken), ABI_FETCHED_CUT);
+	add_libcxx_string(f, "g", "\x2e more than fits in", 20, ABI_FETCHED_OK);
+	expect(f, "a=\"here\", b=\"\", c=\"there\", d=?, e=?, f=?, g=?", NULL);
+}
+
 static void bytes_that_disturb_are_escaped(void **state)
 {
 	static const char bytes[] = "\"\\\n\t\r\x1b[31m\x7f\xff\xc3\xa9\xc2\x9b";
@@ -448,6 +477,7 @@ int main(void)
 		CASE(what_is_not_there_is_a_question_mark),
 		CASE(lengths_that_cannot_be_are_question_marks),
 		CASE(texts_end_where_they_end),
+		CASE(strings_of_libcxx_have_two_forms),
 		CASE(bytes_that_disturb_are_escaped),
 		CASE(collections_have_lengths),
 		CASE(structs_have_members_unless_they_are_null),

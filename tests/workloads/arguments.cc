@@ -23,6 +23,24 @@ struct arrays {
 	char name[8];
 };
 
+struct base {
+	int first;
+	static int none;
+};
+
+struct middle : base {
+	long second;
+};
+
+struct other {
+	std::string text;
+	virtual ~other() = default;
+};
+
+struct derived : other, middle {
+	int third;
+};
+
 static volatile int sink;
 
 static const char *text(std::string_view s)
@@ -77,6 +95,14 @@ KEEP void parts(const arrays *a, const bits &b)
 	sink = sink + 1;
 }
 
+KEEP void bases(const derived *d, const middle &m)
+{
+	printf("call bases(d=&{text=%s, first=%d, second=%ld, third=%d}, m=&{first=%d, second=%ld})\n",
+		text(d->text), d->first, d->second, d->third, m.first, m.second);
+	printf("left bases: \n");
+	sink = sink + 1;
+}
+
 KEEP std::string_view views(sign s)
 {
 	printf("call views(s=%s)\n", s == MINUS ? "MINUS" : "PLUS");
@@ -91,14 +117,22 @@ static void calls()
 	arrays a = { { 1, -2, 3 }, { 1.5, -2 }, { 1, 2, 3, 4, 5, 6, 7, 255 },
 		{ 5, -3, true, 0x123456789a }, "name" };
 	bits b = { 7, 15, false, 1 };
+	derived d;
+	d.text = "in a base";
+	d.first = 1;
+	d.second = -2;
+	d.third = 3;
 	strings(owned, "a view", 7, &large, -8);
 	strings("", "", -7, &owned, 8);
+	strings("22 bytes are the most.", "", -7, &owned, 8);
+	strings("23 bytes are one more..", "", -7, &owned, 8);
 	values("by value");
 	values(large);
 	kinds(wide::LARGE, MINUS, flags(3), 'x', true, 9);
 	kinds(wide(7), PLUS, SECOND, '\n', false, 9);
 	kinds(wide(7), PLUS, SECOND, '\xff', false, 9);
 	parts(&a, b);
+	bases(&d, d);
 	views(MINUS);
 }
 

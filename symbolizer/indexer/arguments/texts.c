@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "symbolizer/arguments/argument_plan.h"
 
 enum { MAX_MEMBERS = 512 /* with methods */, WORD = sizeof(uint64_t) };
 
@@ -69,6 +70,50 @@ static bool text_of_libstdcxx(struct type *type, const char *name, struct text_l
 	       pointer.shape == TYPE_POINTER;
 }
 
+/* The type NAME that is declared within TYPE. */
+static bool text_nested(struct type *type, const char *name, struct type *ret_type)
+{
+	Dwarf_Die child;
+
+	if (dwarf_child(&type->die, &child))
+		return false;
+	for (int i = 0; i < MAX_MEMBERS; i++) {
+		const char *known = dwarf_diename(&child);
+
+		if (dwarf_tag(&child) == DW_TAG_structure_type && known && !strcmp(known, name)) {
+			*ret_type = (struct type){ .shape = TYPE_STRUCT, .die = child };
+			return true;
+		}
+		if (dwarf_siblingof(&child, &child))
+			break;
+	}
+	return false;
+}
+
+/*
+ * `__r_` (since LLVM 20 `__rep_`) is a union of a long and a short form, both as large as the
+ * string. The names of the members in front have changed; the layout has not.
+ */
+static bool text_of_libcxx(struct type *type, struct text_layout *layout)
+{
+	struct type holder, long_form, pointer, length;
+	struct text_layout found = *layout;
+	uint32_t off = 0;
+
+	if ((!text_member(type, "__r_", &holder, &off) &&
+		    !text_member(type, "__rep_", &holder, &off)) ||
+		off || type->size != LIBCXX_STRING_BYTES ||
+		!text_nested(type, "__long", &long_form) ||
+		!text_member(&long_form, "__data_", &pointer, &found.pointer_off) ||
+		!text_member(&long_form, "__size_", &length, &found.length_off) ||
+		!text_is_word(&pointer) || !text_is_word(&length) ||
+		found.pointer_off != 2 * WORD || found.length_off != WORD)
+		return false;
+	found.is_libcxx = true;
+	*layout = found;
+	return true;
+}
+
 /* `buf` has been nested in different ways; the pointer ends a chain of structs in all of them. */
 static bool text_of_vec(struct type *type, struct text_layout *layout)
 {
@@ -118,10 +163,11 @@ bool text_layout_of(struct type *type, struct text_layout *ret_layout)
 	if (!name)
 		return false;
 	if (text_begins(name, "basic_string<char,"))
-		is_known = text_of_libstdcxx(type, name, &layout);
+		is_known = text_of_libstdcxx(type, name, &layout) || text_of_libcxx(type, &layout);
 	else if (text_begins(name, "basic_string_view<char,"))
 		is_known = text_pair(type, "_M_str", "_M_len", &layout) ||
-			   text_pair(type, "__data_", "__size_", &layout);
+			   text_pair(type, "__data_", "__size_", &layout) ||
+			   text_pair(type, "__data", "__size", &layout);
 	else {
 		layout.is_text = false;
 		is_known = text_of_rust(type, name, &layout);

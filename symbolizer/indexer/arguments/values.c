@@ -15,6 +15,7 @@ enum {
 	TYPE_NAMES_LIMIT = 256, /* of the name of one type */
 	MAX_MEMBERS = 12,
 	MAX_MEMBERS_SEEN = 1024,
+	MAX_BASES = 8, /* classes derived from each other */
 	MAX_ELEMENTS = 8, /* of an array */
 	ENUMERATORS_LIMIT = 512, /* bytes of the names of one type */
 	WORD = sizeof(uint64_t),
@@ -140,6 +141,20 @@ static void values_add_string(struct values *v, const struct part *part,
 	argument->first = argument_builder_fetch(&v->builder, &fetch);
 }
 
+/* One of the two forms; which one is known once the value is there. */
+static void values_add_libcxx_string(struct values *v, const struct part *part,
+	const struct text_layout *layout, struct argument *argument)
+{
+	struct argument text = *argument;
+	uint8_t skip, value = values_fetch(v, part, 0, LIBCXX_STRING_BYTES, &skip);
+
+	values_add_string(v, part, layout, &text);
+	argument->kind = ARGUMENT_LIBCXX_STRING;
+	argument->second = text.first;
+	if (text.first != ARGUMENT_NO_FETCH)
+		argument->first = value;
+}
+
 /* Returns whether TYPE is one that is not shown as the struct that it is. */
 static bool values_add_text(
 	struct values *v, const struct part *part, struct type *type, struct argument *argument)
@@ -148,7 +163,9 @@ static bool values_add_text(
 
 	if (v->is_go || !text_layout_of(type, &layout))
 		return false;
-	if (layout.is_text) {
+	if (layout.is_libcxx) {
+		values_add_libcxx_string(v, part, &layout, argument);
+	} else if (layout.is_text) {
 		values_add_string(v, part, &layout, argument);
 	} else {
 		argument->kind = ARGUMENT_SLICE;
@@ -309,24 +326,6 @@ static void values_add_member(struct values *v, Dwarf_Die *member, const struct 
 	values_add_part(v, name ? name : "", member, type.size ? &type : NULL, &part);
 }
 
-static void values_add_members(struct values *v, struct type *type, const struct part *whole)
-{
-	Dwarf_Die member;
-	int added = 0;
-
-	if (whole->depth >= ARGUMENT_MAX_DEPTH || dwarf_child(&type->die, &member))
-		return;
-	for (int seen = 0; seen < MAX_MEMBERS_SEEN && added < MAX_MEMBERS; seen++) {
-		if (dwarf_tag(&member) == DW_TAG_member &&
-			!dwarf_hasattr(&member, DW_AT_external)) {
-			values_add_member(v, &member, whole);
-			added++;
-		}
-		if (dwarf_siblingof(&member, &member))
-			break;
-	}
-}
-
 /* Enums of Rust with data have members of which nobody knows which are there. */
 static bool values_has_members(struct type *type)
 {
@@ -339,6 +338,54 @@ static bool values_has_members(struct type *type)
 			return false;
 	} while (!dwarf_siblingof(&child, &child));
 	return true;
+}
+
+static void values_add_members(
+	struct values *v, struct type *type, const struct part *whole, int nesting, int *added);
+
+/* The members of a class from which another one is derived, among that one's own. */
+static void values_add_base(
+	struct values *v, Dwarf_Die *inheritance, const struct part *whole, int nesting, int *added)
+{
+	struct part part = *whole;
+	struct type type;
+	uint32_t off;
+
+	/* Where a virtual one is depends on the object. */
+	if (dwarf_hasattr(inheritance, DW_AT_virtuality) || !type_of(inheritance, &type) ||
+		!type_member_offset(inheritance, &off) || !values_has_members(&type))
+		return;
+	part.off += off;
+	values_add_members(v, &type, &part, nesting + 1, added);
+}
+
+/* Static members are external, and nobody has written the pointer to the virtual functions. */
+static bool values_is_member(Dwarf_Die *die)
+{
+	const char *name = dwarf_diename(die);
+
+	return dwarf_tag(die) == DW_TAG_member && !dwarf_hasattr(die, DW_AT_external) &&
+	       (!name || strncmp(name, "_vptr", strlen("_vptr")) != 0);
+}
+
+static void values_add_members(
+	struct values *v, struct type *type, const struct part *whole, int nesting, int *added)
+{
+	Dwarf_Die member;
+
+	if (whole->depth >= ARGUMENT_MAX_DEPTH || nesting == MAX_BASES ||
+		dwarf_child(&type->die, &member))
+		return;
+	for (int seen = 0; seen < MAX_MEMBERS_SEEN && *added < MAX_MEMBERS; seen++) {
+		if (dwarf_tag(&member) == DW_TAG_inheritance) {
+			values_add_base(v, &member, whole, nesting, added);
+		} else if (values_is_member(&member)) {
+			values_add_member(v, &member, whole);
+			++*added;
+		}
+		if (dwarf_siblingof(&member, &member))
+			break;
+	}
 }
 
 /* Returns whether ARGUMENT is a pointer to a struct, whose members are at *RET_TARGET. */
@@ -412,13 +459,14 @@ static void values_add_part(struct values *v, const char *name, Dwarf_Die *typed
 	struct argument *argument = values_begin(v, name, typed, part->depth);
 	struct place target;
 	struct type pointed;
+	int added = 0;
 	struct part behind = { .place = &target, .depth = part->depth, .is_pointed_to = true };
 
 	if (!argument || !type || !part->place->count)
 		return;
 	if (type->shape == TYPE_POINTER) {
 		if (values_add_pointer(v, part, type, argument, &pointed, &target))
-			values_add_members(v, &pointed, &behind);
+			values_add_members(v, &pointed, &behind, 0, &added);
 		return;
 	}
 	if (type->shape != TYPE_STRUCT) {
@@ -430,7 +478,7 @@ static void values_add_part(struct values *v, const char *name, Dwarf_Die *typed
 	if (part->depth >= ARGUMENT_MAX_DEPTH || (type->size && !values_has_members(type)))
 		return;
 	argument->kind = ARGUMENT_STRUCT;
-	values_add_members(v, type, part);
+	values_add_members(v, type, part, 0, &added);
 }
 
 void values_add(struct values *v, const char *name, Dwarf_Die *typed, struct type *type,
