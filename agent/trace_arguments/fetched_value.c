@@ -74,10 +74,12 @@ static bool value_set_text(struct fetched_value *v, uint8_t number, size_t size)
 /* Text of a fixed size ends at the zeros that fill it. */
 static bool value_set_bytes(struct fetched_value *v)
 {
-	size_t size = MIN(v->argument->size, value_fetch_size(v, v->argument->first));
+	size_t skip = v->argument->skip, size = v->argument->size;
 
-	if (!value_set_text(v, v->argument->first, size))
+	if (skip + size > value_fetch_size(v, v->argument->first) ||
+		!value_set_text(v, v->argument->first, size))
 		return false;
+	v->text += skip;
 	while (v->text_bytes && !v->text[v->text_bytes - 1])
 		v->text_bytes--;
 	return true;

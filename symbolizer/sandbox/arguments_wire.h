@@ -16,7 +16,7 @@ enum {
 	 * Of answers: to be raised when the same file would get other plans, or when the layout of
 	 * plans or fetches changes. Kept answers of another version are not used.
 	 */
-	ARGUMENTS_VERSION = 3,
+	ARGUMENTS_VERSION = 4,
 };
 
 /* Then COUNT entries of functions, ELF addresses (u64), ascending and each once. */

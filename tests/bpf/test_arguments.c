@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * `--drive PROGRAM SITES COMMAND…`: runs COMMAND and prints what its calls of the functions in
- * SITES had for arguments and results, by PROGRAM's DWARF. tests/bpf/run_arguments compares this
+ * SITES had for arguments and results, by PROGRAM's DWARF. tests/arguments_truth.py compares this
  * with what the program says.
  */
 #include <errno.h>
@@ -209,7 +209,7 @@ int main(int argc, char **argv)
 	if (argc > 1 && sandboxed_is_command(argv[1]))
 		return sandboxed_main(argc, argv);
 	if (argc < 5 || strcmp(argv[1], "--drive") || !d) {
-		puts("driven by tests/bpf/run_arguments");
+		puts("driven by tests/arguments_truth.py");
 		return 77;
 	}
 	return drive(d, argv + 2);

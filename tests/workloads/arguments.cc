@@ -41,6 +41,21 @@ struct derived : other, middle {
 	int third;
 };
 
+struct words {
+	int a;
+	char b[4];
+};
+
+struct mixed {
+	long a;
+	double unseen;
+};
+
+struct large {
+	long a, b;
+	char name[8];
+};
+
 static volatile int sink;
 
 static const char *text(std::string_view s)
@@ -111,6 +126,49 @@ KEEP std::string_view views(sign s)
 	return "view";
 }
 
+KEEP std::string made(int n, long last)
+{
+	std::string result(n, 'm');
+	printf("call made(n=%d, last=%ld)\n", n, last);
+	printf("left made: %s\n", text(result));
+	return result;
+}
+
+KEEP large larger(int n, double unseen, int last)
+{
+	printf("call larger(n=%d, unseen=?, last=%d)\n", n, last);
+	printf("left larger: {a=%d, b=%d, name=\"large\"}\n", n, last);
+	sink = sink + (unseen > 1);
+	return { n, last, "large" };
+}
+
+KEEP mixed mixes(long n)
+{
+	printf("call mixes(n=%ld)\n", n);
+	printf("left mixes: {a=%ld, unseen=?}\n", n);
+	return { n, 1.5 };
+}
+
+KEEP int structs(words w, mixed m, std::string s, large l, int last)
+{
+	printf("call structs(w={a=%d, b=\"%.4s\"}, m={a=%ld, unseen=?}, s=%s, "
+	       "l={a=%ld, b=%ld, name=\"%s\"}, last=%d)\n",
+		w.a, w.b, m.a, text(s), l.a, l.b, l.name, last);
+	printf("left structs: %d\n", last);
+	sink = sink + (m.unseen > 1);
+	return last;
+}
+
+/* More than there are registers for. */
+KEEP int stacked(int a, int b, int c, int d, int e, int f, long g, large l, std::string s, long last)
+{
+	printf("call stacked(a=%d, b=%d, c=%d, d=%d, e=%d, f=%d, g=%ld, "
+	       "l={a=%ld, b=%ld, name=\"%s\"}, s=%s, last=%ld)\n",
+		a, b, c, d, e, f, g, l.a, l.b, l.name, text(s), last);
+	printf("left stacked: %d\n", a);
+	return a;
+}
+
 static void calls()
 {
 	std::string owned = "owned", large(300, 'x');
@@ -134,6 +192,12 @@ static void calls()
 	parts(&a, b);
 	bases(&d, d);
 	views(MINUS);
+	made(3, 4);
+	made(65, -4);
+	larger(5, 2.5, -6);
+	mixes(-7);
+	structs({ 1, "abc" }, { -2, 2.5 }, "text", { 3, -4, "name" }, 5);
+	stacked(1, 2, 3, 4, 5, -6, 7, { 8, 9, "stack" }, "text", -10);
 }
 
 int main()

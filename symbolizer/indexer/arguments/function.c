@@ -20,7 +20,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "symbolizer/indexer/arguments/calls.h"
+#include "symbolizer/arguments/registers.h"
+#include "symbolizer/indexer/arguments/c_call.h"
+#include "symbolizer/indexer/arguments/go_call.h"
 
 enum {
 	MAX_CHILDREN = 4096,
@@ -36,6 +38,20 @@ enum {
 };
 
 /* ---- the unit ------------------------------------------------------------------------------- */
+
+static bool function_is_cxx(Dwarf_Die *unit)
+{
+	switch (dwarf_srclang(unit)) {
+	case DW_LANG_C:
+	case DW_LANG_C89:
+	case DW_LANG_C99:
+	case DW_LANG_C11:
+	case DW_LANG_C_17:
+	case DW_LANG_C_23:
+		return false;
+	}
+	return true;
+}
 
 static enum function_language function_language_of(Dwarf_Die *unit)
 {
@@ -70,6 +86,7 @@ void function_file_set_unit(struct function_file *file, Dwarf_Die *unit)
 	unsigned int minor = 0;
 
 	file->language = function_language_of(unit);
+	file->is_cxx = function_is_cxx(unit);
 	compiler_of_unit(unit, &file->compiler);
 	if (file->language != FUNCTION_GO)
 		return;
@@ -91,7 +108,7 @@ struct parameter {
 	struct type type;
 	bool has_type;
 	struct place place;
-	bool is_home; /* DWARF says only where it will be copied to */
+	enum place_home home; /* DWARF says only where it will be copied to */
 	bool is_result;
 };
 
@@ -112,14 +129,18 @@ static bool function_has_flag(Dwarf_Die *die, unsigned int name)
 }
 
 /* libdw gives no operations of a frame base that is a block. */
-static bool function_base_is_cfa(Dwarf_Die *function)
+static enum place_base function_base(Dwarf_Die *function)
 {
 	Dwarf_Attribute attribute;
 	Dwarf_Block block;
 
-	return dwarf_attr_integrate(function, DW_AT_frame_base, &attribute) &&
-	       !dwarf_formblock(&attribute, &block) && block.length == 1 &&
-	       block.data[0] == DW_OP_call_frame_cfa;
+	if (!dwarf_attr_integrate(function, DW_AT_frame_base, &attribute) ||
+		dwarf_formblock(&attribute, &block) || block.length != 1)
+		return PLACE_BASE_UNKNOWN;
+	if (block.data[0] == DW_OP_call_frame_cfa)
+		return PLACE_BASE_CFA;
+	return block.data[0] == DW_OP_reg0 + REGISTER_DWARF_FRAME_POINTER ? PLACE_BASE_FRAME_POINTER
+									  : PLACE_BASE_UNKNOWN;
 }
 
 /* Go lists the result of a function that defers calls twice, under the same name. */
@@ -137,7 +158,7 @@ static bool function_has_parameter(const struct parameters *p, Dwarf_Die *die)
 }
 
 static void function_add_parameter(
-	struct parameters *p, Dwarf_Die *die, uint64_t entry, bool base_is_cfa)
+	struct parameters *p, Dwarf_Die *die, uint64_t entry, enum place_base base)
 {
 	struct parameter *item;
 
@@ -148,8 +169,7 @@ static void function_add_parameter(
 	item->has_type = type_of(die, &item->type);
 	item->is_result = function_has_flag(die, DW_AT_variable_parameter);
 	if (item->has_type)
-		place_at_entry(
-			die, entry, item->type.size, base_is_cfa, &item->place, &item->is_home);
+		place_at_entry(die, entry, item->type.size, base, &item->place, &item->home);
 }
 
 static bool function_origin(Dwarf_Die *die, Dwarf_Die *ret_origin)
@@ -204,7 +224,7 @@ static void function_order(Dwarf_Die *function, struct parameters *p)
 /* Returns false if there are more than MAX_PARAMETERS. */
 static bool function_parameters(Dwarf_Die *function, uint64_t entry, struct parameters *p)
 {
-	bool base_is_cfa = function_base_is_cfa(function);
+	enum place_base base = function_base(function);
 	Dwarf_Die child;
 
 	p->count = 0;
@@ -214,22 +234,12 @@ static bool function_parameters(Dwarf_Die *function, uint64_t entry, struct para
 		if (dwarf_tag(&child) == DW_TAG_formal_parameter) {
 			if (p->count == MAX_PARAMETERS)
 				return false;
-			function_add_parameter(p, &child, entry, base_is_cfa);
+			function_add_parameter(p, &child, entry, base);
 		}
 		if (dwarf_siblingof(&child, &child))
 			break;
 	}
 	return true;
-}
-
-/* Or nothing, as Rust's () of 0 bytes. */
-static bool function_returns_in_registers(Dwarf_Die *function)
-{
-	struct type type;
-
-	return type_of(function, &type) &&
-	       (c_call_is_integer(&type) || c_call_is_pair(&type) || !type.size ||
-		       (type.shape == TYPE_FLOAT && type.size <= sizeof(double)));
 }
 
 /* Whether a part of a value that DWARF places is elsewhere by the convention. */
@@ -250,27 +260,58 @@ static bool function_contradicts(const struct place *dwarf, const struct place *
 	return false;
 }
 
+/* Rust passes structs in ways of its own. */
+static enum c_passing function_passing(const struct function_file *file, struct type *type)
+{
+	if (file->language == FUNCTION_RUST)
+		return C_PASSED_SOMEHOW;
+	return c_passing_of(type, file->is_cxx ? C_PASSED_BY_MEMBERS : C_PASSED_AS_VALUE);
+}
+
+/* What DWARF says of ITEM's place tells how a struct is passed. */
+static enum c_passing function_parameter_passing(
+	const struct function_file *file, struct parameter *item)
+{
+	const struct place_piece *piece = item->place.pieces;
+
+	if (file->language == FUNCTION_RUST)
+		return C_PASSED_SOMEHOW;
+	if (item->home == PLACE_HOME_OF_ADDRESS ||
+		(item->place.count && piece->in_memory && piece->address.origin != ABI_FETCH_SP))
+		return C_PASSED_BY_ADDRESS;
+	/* GCC would say that the home is the address's. */
+	if (item->place.count || (item->home && file->compiler.kind == COMPILER_GNU))
+		return C_PASSED_AS_VALUE;
+	return function_passing(file, &item->type);
+}
+
 /* Where DWARF names homes: the platform's convention, if what DWARF does say agrees with it. */
-static void function_apply_convention(Dwarf_Die *function, struct parameters *p)
+static void function_apply_convention(
+	const struct function_file *file, Dwarf_Die *function, struct parameters *p)
 {
 	struct place places[MAX_PARAMETERS];
 	struct c_call call;
+	struct type result;
 	bool returns = dwarf_hasattr_integrate(function, DW_AT_type);
+	bool is_known = returns && type_of(function, &result);
 
-	c_call_begin(&call, !returns || function_returns_in_registers(function));
+	c_call_begin(&call, is_known ? &result : NULL,
+		is_known ? function_passing(file, &result) : C_PASSED_SOMEHOW);
+	call.is_unknown |= returns != is_known;
 	for (size_t i = 0; i < p->count; i++) {
-		const struct parameter *item = &p->items[i];
+		struct parameter *item = &p->items[i];
 
 		/* One without any place may have been removed. */
-		if (!item->place.count && !item->is_home)
+		if (!item->has_type || (!item->place.count && !item->home))
 			call.is_unknown = true;
-		c_call_place(&call, item->has_type ? &p->items[i].type : NULL, &places[i]);
+		c_call_place(&call, item->has_type ? &item->type : NULL,
+			function_parameter_passing(file, item), &places[i]);
 		if (item->place.count && places[i].count &&
 			function_contradicts(&item->place, &places[i]))
 			return;
 	}
 	for (size_t i = 0; i < p->count; i++)
-		if (p->items[i].is_home)
+		if (p->items[i].home)
 			p->items[i].place = places[i];
 }
 
@@ -336,7 +377,7 @@ void function_entry(const struct function_file *file, struct function *f, struct
 		function_order(&f->die, &p);
 	if ((file->language == FUNCTION_C || file->language == FUNCTION_RUST) &&
 		compiler_keeps_parameters(&file->compiler, &f->die, f->symbol))
-		function_apply_convention(&f->die, &p);
+		function_apply_convention(file, &f->die, &p);
 	if (file->language == FUNCTION_GO)
 		function_apply_go(file, &p);
 	for (size_t i = 0; i < p.count; i++)
@@ -385,6 +426,6 @@ void function_results(const struct function_file *file, struct function *f, stru
 	place = (struct place){ .count = 0 };
 	if (file->language != FUNCTION_OTHER &&
 		compiler_keeps_result(&file->compiler, &f->die, f->symbol))
-		c_call_result(&type, &place);
+		c_call_result(&type, function_passing(file, &type), &place);
 	values_add(v, "", &f->die, &type, &place);
 }

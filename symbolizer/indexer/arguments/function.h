@@ -14,6 +14,7 @@ enum function_language { FUNCTION_OTHER, FUNCTION_C, FUNCTION_GO, FUNCTION_RUST 
 struct function_file {
 	uint64_t types, types_end; /* as in struct values */
 	enum function_language language; /* of the unit */
+	bool is_cxx; /* of FUNCTION_C: not C */
 	struct compiler compiler;
 	bool go_in_registers; /* Go's calls since 1.17 */
 	bool go_places; /* what DWARF says of places in Go functions is right: since Go 1.18 */

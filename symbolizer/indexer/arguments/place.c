@@ -132,7 +132,8 @@ bool place_lead_to(const struct place *place, struct abi_fetch *ret_fetch)
 
 /* What the operations so far have made. */
 struct location {
-	bool is_there, base_is_cfa;
+	enum place_base base;
+	bool is_there;
 	struct place_piece piece;
 };
 
@@ -157,6 +158,12 @@ static int64_t location_sum(uint64_t one, uint64_t other)
 	return (int64_t)(one + other);
 }
 
+static bool location_is_above_frame(const struct location *l, const Dwarf_Op *op)
+{
+	return l->base == PLACE_BASE_FRAME_POINTER &&
+	       (int64_t)op->number >= REGISTER_CFA_FROM_FRAME_POINTER;
+}
+
 /* Returns false at an operation that is not understood. */
 static bool location_operate(struct location *l, const Dwarf_Op *op)
 {
@@ -167,9 +174,13 @@ static bool location_operate(struct location *l, const Dwarf_Op *op)
 	else if (op->atom >= DW_OP_breg0 && op->atom <= DW_OP_breg31)
 		location_set_memory(
 			l, register_by_dwarf(op->atom - DW_OP_breg0), (int64_t)op->number);
-	else if (op->atom == DW_OP_fbreg && l->base_is_cfa)
+	else if (op->atom == DW_OP_fbreg && l->base == PLACE_BASE_CFA)
 		location_set_memory(
 			l, ABI_FETCH_SP, location_sum(REGISTER_CFA_FROM_SP, op->number));
+	else if (op->atom == DW_OP_fbreg && location_is_above_frame(l, op))
+		location_set_memory(l, ABI_FETCH_SP,
+			location_sum(op->number,
+				REGISTER_CFA_FROM_SP - REGISTER_CFA_FROM_FRAME_POINTER));
 	else if (op->atom == DW_OP_call_frame_cfa)
 		location_set_memory(l, ABI_FETCH_SP, REGISTER_CFA_FROM_SP);
 	else if (op->atom == DW_OP_plus_uconst && l->is_there && l->piece.in_memory)
@@ -194,9 +205,9 @@ static void location_end_piece(
 }
 
 static bool location_read(
-	const Dwarf_Op *ops, size_t count, uint32_t size, bool base_is_cfa, struct place *place)
+	const Dwarf_Op *ops, size_t count, uint32_t size, enum place_base base, struct place *place)
 {
-	struct location l = { .base_is_cfa = base_is_cfa };
+	struct location l = { .base = base };
 	uint32_t off = 0;
 
 	*place = (struct place){ .count = 0 };
@@ -249,15 +260,25 @@ static bool place_is_sure(const struct place *place)
 	return place_is_of_argument_registers(place);
 }
 
-bool place_at_entry(Dwarf_Die *parameter, Dwarf_Addr entry, uint32_t size, bool base_is_cfa,
-	struct place *ret_place, bool *ret_is_home)
+/* In the frame that is not there yet: a value, or the address of one. */
+static enum place_home place_home_of(const Dwarf_Op *ops, size_t count, enum place_base base)
+{
+	bool is_in_frame = base != PLACE_BASE_CFA || (count && (int64_t)ops[0].number < 0);
+
+	if (!count || ops[0].atom != DW_OP_fbreg || !is_in_frame)
+		return PLACE_NO_HOME;
+	return count == 2 && ops[1].atom == DW_OP_deref ? PLACE_HOME_OF_ADDRESS : PLACE_HOME;
+}
+
+bool place_at_entry(Dwarf_Die *parameter, Dwarf_Addr entry, uint32_t size, enum place_base base,
+	struct place *ret_place, enum place_home *ret_home)
 {
 	Dwarf_Attribute attribute;
 	bool is_list;
 	size_t count;
 	Dwarf_Op *ops;
 
-	*ret_is_home = false;
+	*ret_home = PLACE_NO_HOME;
 	*ret_place = (struct place){ .count = 0 };
 	if (!dwarf_attr_integrate(parameter, DW_AT_location, &attribute))
 		return false;
@@ -266,14 +287,14 @@ bool place_at_entry(Dwarf_Die *parameter, Dwarf_Addr entry, uint32_t size, bool 
 		  attribute.form != DW_FORM_block4;
 	if (dwarf_getlocation_addr(&attribute, entry, &ops, &count, 1) != 1)
 		return false;
-	if (!is_list && count && ops[0].atom == DW_OP_fbreg && !base_is_cfa)
-		*ret_is_home = true;
-	if (!location_read(ops, count, size, base_is_cfa, ret_place)) {
+	if (!is_list)
+		*ret_home = place_home_of(ops, count, base);
+	if (!location_read(ops, count, size, base, ret_place)) {
 		ret_place->count = 0;
 		return false;
 	}
-	*ret_is_home = place_is_home(ret_place);
-	if (*ret_is_home || (!is_list && !place_is_sure(ret_place)))
+	*ret_home = place_is_home(ret_place) ? PLACE_HOME : PLACE_NO_HOME;
+	if (*ret_home || (!is_list && !place_is_sure(ret_place)))
 		ret_place->count = 0;
 	return ret_place->count > 0;
 }

@@ -33,6 +33,16 @@ struct place {
 	size_t count;
 };
 
+/* What DW_OP_fbreg counts from. */
+enum place_base {
+	PLACE_BASE_UNKNOWN,
+	PLACE_BASE_CFA,
+	/* In the frame that the function is about to make; above it are arguments on the stack. */
+	PLACE_BASE_FRAME_POINTER,
+};
+
+enum place_home { PLACE_NO_HOME, PLACE_HOME, PLACE_HOME_OF_ADDRESS };
+
 void place_add_register(struct place *place, uint32_t off, uint32_t size, uint8_t number);
 /* At OFFSET from the stack pointer. */
 void place_add_stack(struct place *place, uint32_t off, uint32_t size, int64_t offset);
@@ -54,8 +64,8 @@ bool place_lead_to(const struct place *place, struct abi_fetch *ret_fetch);
 
 /*
  * Where the parameter PARAMETER of SIZE bytes is at ENTRY, the first instruction of a function
- * whose frame base is the CFA if BASE_IS_CFA. *RET_IS_HOME: in the frame that the function is about
- * to make, so somewhere else as yet.
+ * with the frame base BASE. *RET_HOME: what will be in the frame that the function
+ * is about to make, so it is somewhere else as yet.
  */
-bool place_at_entry(Dwarf_Die *parameter, Dwarf_Addr entry, uint32_t size, bool base_is_cfa,
-	struct place *ret_place, bool *ret_is_home);
+bool place_at_entry(Dwarf_Die *parameter, Dwarf_Addr entry, uint32_t size, enum place_base base,
+	struct place *ret_place, enum place_home *ret_home);

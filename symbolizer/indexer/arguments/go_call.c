@@ -1,14 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "symbolizer/indexer/arguments/calls.h"
+#include "symbolizer/indexer/arguments/go_call.h"
 
 #include <dwarf.h>
 
 #include "symbolizer/arguments/registers.h"
-#include "symbolizer/indexer/arguments/texts.h"
 
 enum { MAX_NESTING = 8, MAX_MEMBERS = 64, WORD = sizeof(uint64_t) };
-
-/* ---- Go ------------------------------------------------------------------------------------- */
 
 static bool go_call_assign(
 	struct go_call *call, struct type *type, uint32_t off, int nesting, struct place *place);
@@ -149,61 +146,4 @@ void go_call_begin_results(struct go_call *call)
 {
 	call->integers = call->floats = 0;
 	call->stack = (call->stack + WORD - 1) / WORD * WORD;
-}
-
-/* ---- C and C++ ------------------------------------------------------------------------------ */
-
-/* A struct may be returned in memory, whose address is then the first argument. */
-void c_call_begin(struct c_call *call, bool returns_in_registers)
-{
-	*call = (struct c_call){ .is_unknown = !returns_in_registers };
-}
-
-bool c_call_is_integer(const struct type *type)
-{
-	return (type->shape == TYPE_SIGNED || type->shape == TYPE_UNSIGNED ||
-		       type->shape == TYPE_BOOL || type->shape == TYPE_ENUM ||
-		       type->shape == TYPE_CHARACTER || type->shape == TYPE_POINTER) &&
-	       type->size >= 1 && type->size <= WORD;
-}
-
-bool c_call_is_pair(struct type *type)
-{
-	struct text_layout layout;
-
-	return type->size == 2 * WORD && text_layout_of(type, &layout);
-}
-
-void c_call_place(struct c_call *call, struct type *type, struct place *ret_place)
-{
-	*ret_place = (struct place){ .count = 0 };
-	if (!type || call->is_unknown) {
-		call->is_unknown = true;
-		return;
-	}
-	if (c_call_is_integer(type)) {
-		uint8_t number = register_of_c(call->integers++);
-
-		if (number != REGISTER_NONE)
-			place_add_register(ret_place, 0, type->size, number);
-		return;
-	}
-	if (c_call_is_pair(type) && register_of_c(call->integers + 1) != REGISTER_NONE) {
-		place_add_register(ret_place, 0, WORD, register_of_c(call->integers++));
-		place_add_register(ret_place, WORD, WORD, register_of_c(call->integers++));
-		return;
-	}
-	if (type->shape != TYPE_FLOAT || type->size > WORD)
-		call->is_unknown = true;
-}
-
-void c_call_result(struct type *type, struct place *ret_place)
-{
-	*ret_place = (struct place){ .count = 0 };
-	if (c_call_is_integer(type))
-		place_add_register(ret_place, 0, type->size, register_of_c_result(0));
-	if (c_call_is_pair(type)) {
-		place_add_register(ret_place, 0, WORD, register_of_c_result(0));
-		place_add_register(ret_place, WORD, WORD, register_of_c_result(1));
-	}
 }
