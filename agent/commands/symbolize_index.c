@@ -111,7 +111,8 @@ static void say_why(const char *path, enum sandbox_outcome outcome, int error)
 			path);
 	else if (error == -EOPNOTSUPP)
 		fprintf(stderr,
-			"fathom symbolize: %s is not a program or library for 64-bit x86 or Arm\n",
+			"fathom symbolize: %s is not a program, library, object or kernel module "
+			"for 64-bit x86 or Arm\n",
 			path);
 	else if (error == -EBADMSG)
 		fprintf(stderr, "fathom symbolize: %s is not a readable ELF file\n", path);

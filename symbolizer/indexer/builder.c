@@ -28,19 +28,25 @@ static bool is_fatal(int err)
 
 static int builder_add_code(const struct elf_image *image, struct index_writer *w)
 {
+	bool relocatable = elf_image_type(image) == ET_REL;
 	int err = 0;
 
 	for (size_t i = 0; i < elf_image_segment_count(image) && !err; i++) {
 		struct elf_segment s = elf_image_segment(image, i);
 
-		if (s.type == PT_LOAD && s.flags & PF_X)
+		if (s.type != PT_LOAD || !(s.flags & PF_X))
+			continue;
+		/* An object may have thousands of sections, and is not mapped. */
+		if (relocatable)
+			err = writer_code(w, s.address, s.memory_size);
+		else
 			err = writer_segment(w, &(struct writer_segment){
 							.address = s.address,
 							.size = s.memory_size,
 							.file_off = s.file_off,
 						});
 	}
-	for (size_t i = 0; i < elf_image_section_count(image) && !err; i++) {
+	for (size_t i = 0; i < elf_image_section_count(image) && !err && !relocatable; i++) {
 		struct elf_section s = elf_image_section(image, i);
 
 		if (s.flags & SHF_ALLOC && s.flags & SHF_EXECINSTR)

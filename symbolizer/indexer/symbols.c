@@ -121,6 +121,7 @@ static int symbols_read_table(struct symbol_table *t, const struct elf_section *
 		if (!work_spend(writer_work(t->writer), SYMBOL_STEPS))
 			return -EBADMSG;
 		memcpy(&symbol, cursor_bytes(&symbols, sizeof(symbol)), sizeof(symbol));
+		symbol.st_value = elf_image_symbol_address(t->image, &symbol);
 		err = add_symbol(t, &symbol);
 	}
 	return err;

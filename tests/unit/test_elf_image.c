@@ -321,10 +321,195 @@ static void test_foreign_files_are_refused(void **)
 	w.file.bytes[offsetof(Elf64_Ehdr, e_machine)] = EM_386;
 	assert_int_equal(open_bytes(w.file.bytes, w.file.size), -EOPNOTSUPP);
 	w.file.bytes[offsetof(Elf64_Ehdr, e_machine)] = EM_X86_64;
-	w.file.bytes[offsetof(Elf64_Ehdr, e_type)] = ET_REL;
+	w.file.bytes[offsetof(Elf64_Ehdr, e_type)] = ET_CORE;
 	assert_int_equal(open_bytes(w.file.bytes, w.file.size), -EOPNOTSUPP);
 	elf_writer_deinit(&w);
 }
+
+/* ---- relocatable files ---------------------------------------------------------------------- */
+
+struct object {
+	struct elf_writer w;
+	uint32_t text, init, cold, data;
+};
+
+static uint32_t object_section(
+	struct elf_writer *w, const char *name, uint64_t flags, uint64_t size, uint64_t align)
+{
+	uint32_t number = elf_writer_section(
+		w, &(struct elf_section_spec){
+			   .name = name, .flags = SHF_ALLOC | flags, .size = size });
+
+	w->sections[number].sh_addralign = align;
+	return number;
+}
+
+static void object_init(struct object *o)
+{
+	elf_writer_init(&o->w);
+	o->w.type = ET_REL;
+	o->w.no_segments = true;
+	o->init = object_section(&o->w, ".init.text", SHF_EXECINSTR, 0x20, 16);
+	o->data = object_section(&o->w, ".data", SHF_WRITE, 0x40, 32);
+	o->text = object_section(&o->w, ".text", SHF_EXECINSTR, 0x31, 16);
+	o->cold = object_section(&o->w, ".text.cold", SHF_EXECINSTR, 0x11, 4);
+}
+
+/* Adds NAME with the words, and its relocations, the number of which is COUNT. */
+static void object_words(struct object *o, const char *name, const uint64_t words[2],
+	const Elf64_Rela *relocations, size_t count, uint32_t symbols)
+{
+	uint32_t number = elf_writer_section(
+		&o->w, &(struct elf_section_spec){
+			       .name = name, .bytes = words, .size = 2 * sizeof(*words) });
+
+	elf_writer_section(&o->w, &(struct elf_section_spec){
+					  .name = ".rela",
+					  .type = SHT_RELA,
+					  .bytes = relocations,
+					  .size = count * sizeof(*relocations),
+					  .link = symbols,
+					  .info = number,
+					  .entry_size = sizeof(*relocations),
+				  });
+}
+
+static uint64_t address_of(struct elf_image *image, const char *name)
+{
+	struct elf_section section;
+
+	assert_true(elf_image_find(image, name, &section));
+	return section.address;
+}
+
+/* The code first, in the file's order; then what a module needs only once; then data. */
+static void test_sections_of_objects_have_addresses(void **)
+{
+	struct elf_image *image;
+	struct object o;
+
+	object_init(&o);
+	image = open_writer(&o.w);
+	assert_int_equal(elf_image_type(image), ET_REL);
+	assert_int_equal(address_of(image, ".text"), 0);
+	assert_int_equal(address_of(image, ".text.cold"), 0x34);
+	assert_int_equal(address_of(image, ".init.text"), 0x50);
+	assert_int_equal(address_of(image, ".data"), 0x80);
+	assert_int_equal(elf_image_segment_count(image), 1);
+	assert_int_equal(elf_image_segment(image, 0).memory_size, 0x70);
+	assert_true(elf_image_at(image, 0, 4).bad);
+	elf_image_destroy(image);
+}
+
+static void test_impossible_alignment(void **)
+{
+	struct object o;
+
+	object_init(&o);
+	o.w.sections[o.cold].sh_addralign = 3;
+	elf_writer_finish(&o.w);
+	assert_int_equal(open_bytes(o.w.file.bytes, o.w.file.size), -EBADMSG);
+	elf_writer_deinit(&o.w);
+}
+
+static void test_huge_sections_of_objects(void **)
+{
+	struct object o;
+
+	object_init(&o);
+	o.w.sections[o.cold].sh_size = UINT64_MAX - 8;
+	elf_writer_finish(&o.w);
+	assert_int_equal(open_bytes(o.w.file.bytes, o.w.file.size), -E2BIG);
+	elf_writer_deinit(&o.w);
+}
+
+/* A table of symbols that the writer does not make: of .text.cold + 4, and an undefined one. */
+static uint32_t object_symbols(struct object *o)
+{
+	Elf64_Sym symbols[3] = {
+		[1] = { .st_value = 4, .st_shndx = (uint16_t)o->cold },
+		[2] = { .st_shndx = SHN_UNDEF },
+	};
+
+	return elf_writer_section(&o->w, &(struct elf_section_spec){
+						 .name = ".symbols",
+						 .type = SHT_SYMTAB,
+						 .bytes = symbols,
+						 .size = sizeof(symbols),
+						 .entry_size = sizeof(*symbols),
+					 });
+}
+
+static void test_relocations(void **)
+{
+	static const uint64_t before[2] = { 0x1111111111111111, 0x2222222222222222 };
+	const Elf64_Rela relocations[] = {
+		{ .r_offset = 0, .r_info = ELF64_R_INFO(1, R_X86_64_64), .r_addend = 2 },
+		{ .r_offset = 8, .r_info = ELF64_R_INFO(1, R_X86_64_PC32), .r_addend = 0 },
+		/* Not of the section, of no kind that there is, of no symbol. */
+		{ .r_offset = 15, .r_info = ELF64_R_INFO(1, R_X86_64_32), .r_addend = 0 },
+		{ .r_offset = UINT64_MAX, .r_info = ELF64_R_INFO(1, R_X86_64_64), .r_addend = 0 },
+		{ .r_offset = 12, .r_info = ELF64_R_INFO(1, 250), .r_addend = 0 },
+	};
+	struct elf_image *image;
+	uint64_t words[2];
+	struct cursor c;
+	struct object o;
+
+	object_init(&o);
+	object_words(&o, ".debug_words", before, relocations, 5, object_symbols(&o));
+	image = open_writer(&o.w);
+	c = elf_image_bytes(image, ".debug_words");
+	words[0] = cursor_u64(&c);
+	words[1] = cursor_u64(&c);
+	assert_int_equal(words[0], 0x34 + 4 + 2);
+	assert_int_equal(words[1], 0x2222222200000000 | (0x34 + 4 - 8));
+	assert_int_equal(cursor_left(&c), 0);
+	elf_image_destroy(image);
+}
+
+/* What refers to another file's symbol must not look like this file's first function. */
+static void test_relocations_of_unknown_symbols(void **)
+{
+	static const uint64_t before[2];
+	const Elf64_Rela relocations[] = {
+		{ .r_offset = 0, .r_info = ELF64_R_INFO(2, R_X86_64_64), .r_addend = 8 },
+		{ .r_offset = 8, .r_info = ELF64_R_INFO(3, R_X86_64_64), .r_addend = 8 },
+	};
+	struct elf_image *image;
+	struct cursor c;
+	struct object o;
+
+	object_init(&o);
+	object_words(&o, ".debug_words", before, relocations, 2, object_symbols(&o));
+	image = open_writer(&o.w);
+	c = elf_image_bytes(image, ".debug_words");
+	assert_int_equal(cursor_u64(&c), UINT64_MAX);
+	assert_int_equal(cursor_u64(&c), UINT64_MAX);
+	elf_image_destroy(image);
+}
+
+/* vmlinux keeps the relocations that the linker has applied. */
+static void test_linked_files_are_not_relocated(void **)
+{
+	static const uint64_t before[2] = { 1, 2 };
+	const Elf64_Rela relocations[] = {
+		{ .r_offset = 0, .r_info = ELF64_R_INFO(1, R_X86_64_64), .r_addend = 2 },
+	};
+	struct elf_image *image;
+	struct cursor c;
+	struct object o;
+
+	object_init(&o);
+	o.w.type = ET_EXEC;
+	object_words(&o, ".debug_words", before, relocations, 1, object_symbols(&o));
+	image = open_writer(&o.w);
+	c = elf_image_bytes(image, ".debug_words");
+	assert_int_equal(cursor_u64(&c), 1);
+	elf_image_destroy(image);
+}
+
+/* ---- odd files ------------------------------------------------------------------------------ */
 
 static void test_without_section_headers(void **)
 {
@@ -403,6 +588,12 @@ int main(void)
 		cmocka_unit_test(test_build_id_too_long_is_none),
 		cmocka_unit_test(test_word_after_relocation),
 		cmocka_unit_test(test_foreign_files_are_refused),
+		cmocka_unit_test(test_sections_of_objects_have_addresses),
+		cmocka_unit_test(test_impossible_alignment),
+		cmocka_unit_test(test_huge_sections_of_objects),
+		cmocka_unit_test(test_relocations),
+		cmocka_unit_test(test_relocations_of_unknown_symbols),
+		cmocka_unit_test(test_linked_files_are_not_relocated),
 		cmocka_unit_test(test_without_section_headers),
 		cmocka_unit_test(test_truncated_or_flipped_anywhere),
 	};

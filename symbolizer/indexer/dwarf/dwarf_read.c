@@ -280,7 +280,8 @@ static size_t code_segments(struct elf_image *image, struct dwarf_code *code, si
 
 static size_t dwarf_read_find_code(struct elf_image *image, struct dwarf_code *code, size_t max)
 {
-	size_t count = code_sections(image, code, max);
+	bool relocatable = elf_image_type(image) == ET_REL;
+	size_t count = relocatable ? 0 : code_sections(image, code, max);
 
 	return count ? count : code_segments(image, code, max);
 }

@@ -148,8 +148,12 @@ int elf_image_open(int fd, struct elf_image **ret_image)
 
 	if (err)
 		return err;
-	if (image->type != ET_EXEC && image->type != ET_DYN)
+	if (image->type != ET_EXEC && image->type != ET_DYN && image->type != ET_REL)
 		return -EOPNOTSUPP;
+	if (image->type == ET_REL)
+		err = elf_relocatable_lay_out(image);
+	if (err)
+		return err;
 	*ret_image = take(image);
 	return 0;
 }

@@ -5,6 +5,7 @@
  * (decompressed: SHF_COMPRESSED with zlib or zstd, and .zdebug_*), bytes at an address. Built on
  * libelf; runs only in the sandbox. 64-bit little-endian x86_64 and aarch64 files.
  */
+#include <elf.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -22,18 +23,20 @@ struct elf_segment {
 struct elf_section {
 	const char *name;
 	uint32_t type; /* SHT_* */
-	uint32_t link;
+	uint32_t link, info;
 	uint64_t flags; /* SHF_* */
-	uint64_t address, file_off, size, entry_size;
+	uint64_t address, file_off, size, entry_size, align;
 	uint32_t number;
 };
 
 /*
- * Opens an executable or shared object; FD is borrowed. Returns -EBADMSG if it is not a readable
- * ELF file, -EOPNOTSUPP for another class, byte order, machine or type.
+ * Opens an executable, shared object or relocatable file (object, kernel module); FD is borrowed.
+ * The sections of a relocatable file get addresses (elf_relocatable.c), and its only segment is
+ * their code, without bytes. Returns -EBADMSG if it is not a readable ELF file, -EOPNOTSUPP for
+ * another class, byte order, machine or type.
  */
 int elf_image_open(int fd, struct elf_image **ret_image);
-/* Like elf_image_open(), of any type, such as split DWARF in relocatable files (ET_REL). */
+/* Like elf_image_open(), of any type and as it is: no addresses in relocatable files. */
 int elf_image_open_any(int fd, struct elf_image **ret_image);
 /* Like elf_image_open_any(), of SIZE bytes in memory, which must outlive the image. */
 int elf_image_open_bytes(const void *bytes, size_t size, struct elf_image **ret_image);
@@ -55,6 +58,8 @@ bool elf_image_find(
  */
 struct cursor elf_image_bytes(struct elf_image *image, const char *name);
 struct cursor elf_image_section_bytes(struct elf_image *image, size_t number);
+/* The address of a symbol of the file, not one that is undefined. */
+uint64_t elf_image_symbol_address(const struct elf_image *image, const Elf64_Sym *symbol);
 /* SIZE bytes of the file that are loaded at ADDRESS; an empty, bad cursor if there are fewer. */
 struct cursor elf_image_at(const struct elf_image *image, uint64_t address, uint64_t size);
 /* All file bytes from ADDRESS to the end of its segment. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
-/* Shared by elf_image.c, elf_sections.c and elf_relocations.c only. */
+/* Shared by elf_image.c, elf_sections.c, elf_relocations.c and elf_relocatable.c. */
 #include <libelf.h>
 
 #include "symbolizer/indexer/elf/elf_image.h"
@@ -8,7 +8,8 @@
 struct image_section {
 	struct elf_section header;
 	struct cursor bytes; /* once `loaded` */
-	void *inflated; /* decompressed bytes, owned; NULL = none */
+	void *inflated; /* decompressed or relocated bytes, owned; NULL = none */
+	uint32_t rela; /* number of its table of relocations; 0 = none */
 	bool loaded;
 };
 
@@ -32,6 +33,9 @@ struct elf_image {
 	struct relative_relocation *relocations; /* by address, once `relocations_read` */
 	size_t relocation_count, relocation_capacity;
 	bool relocations_read;
+	/* Of a relocatable file: */
+	bool is_laid_out; /* its sections have addresses */
+	size_t relocations_left; /* that may still be applied, against a limit */
 };
 
 /* SIZE bytes of the file from OFFSET; a `bad` cursor if the file is shorter. */
@@ -39,3 +43,10 @@ struct cursor elf_image_file(const struct elf_image *image, uint64_t offset, uin
 /* elf_sections.c: fills the table of sections from the section headers. */
 int elf_sections_read(struct elf_image *image);
 void elf_sections_free(struct elf_image *image);
+/* Counts SIZE bytes of memory against the limit of the file; false if they are too many. */
+bool elf_image_may_hold(struct elf_image *image, uint64_t size);
+/* elf_relocatable.c: gives each loaded section of a relocatable file an address. */
+int elf_relocatable_lay_out(struct elf_image *image);
+/* SECTION's BYTES after its relocations; an empty cursor if there is no memory for them. */
+struct cursor elf_relocatable_bytes(
+	struct elf_image *image, struct image_section *section, struct cursor bytes);

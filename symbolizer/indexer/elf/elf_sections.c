@@ -70,11 +70,13 @@ static void elf_sections_read_section(
 		.name = section_name(names, header.sh_name),
 		.type = header.sh_type,
 		.link = header.sh_link,
+		.info = header.sh_info,
 		.flags = header.sh_flags,
 		.address = header.sh_addr,
 		.file_off = header.sh_offset,
 		.size = header.sh_size,
 		.entry_size = header.sh_entsize,
+		.align = header.sh_addralign,
 		.number = (uint32_t)number,
 	};
 }
@@ -122,13 +124,18 @@ struct elf_section elf_image_section(const struct elf_image *image, size_t numbe
 static bool elf_sections_find_section(
 	const struct elf_image *image, const char *name, size_t *ret_number)
 {
+	bool found = false;
+
 	for (size_t i = 1; i < image->section_count; i++) {
 		if (strcmp(image->sections[i].header.name, name))
 			continue;
 		*ret_number = i;
-		return true;
+		found = true;
+		/* Of an object's groups, which repeat a type or a macro, the whole is meant. */
+		if (!(image->sections[i].header.flags & SHF_GROUP))
+			break;
 	}
-	return false;
+	return found;
 }
 
 bool elf_image_find(
@@ -160,16 +167,23 @@ static size_t inflated_limit(const struct elf_image *image)
 		INFLATED_BASE_BYTES + MIN(image->map_size, MAX_INFLATED_BYTES) * INFLATED_RATIO);
 }
 
+bool elf_image_may_hold(struct elf_image *image, uint64_t size)
+{
+	if (size > inflated_limit(image) - image->inflated_bytes)
+		return false;
+	image->inflated_bytes += size;
+	return true;
+}
+
 static struct cursor inflate(struct elf_image *image, struct image_section *section,
 	struct cursor in, uint32_t method, uint64_t size)
 {
 	autofree void *out = NULL;
 	bool ok = false;
 
-	if (in.bad || !size || size > inflated_limit(image) - image->inflated_bytes)
+	/* Counts also if it fails: it was work. */
+	if (in.bad || !size || !elf_image_may_hold(image, size))
 		return no_bytes();
-	/* Also if it fails: it was work. */
-	image->inflated_bytes += size;
 	out = malloc(size);
 	if (!out)
 		return no_bytes();
@@ -231,7 +245,8 @@ struct cursor elf_image_section_bytes(struct elf_image *image, size_t number)
 		return no_bytes();
 	section = &image->sections[number];
 	if (!section->loaded) {
-		section->bytes = load_section(image, section);
+		section->bytes =
+			elf_relocatable_bytes(image, section, load_section(image, section));
 		section->loaded = true;
 	}
 	return section->bytes;
