@@ -20,6 +20,7 @@
 #include "agent/sampler/collect/attach_probe.h"
 #include "agent/sampler/collect/collect.h"
 #include "agent/sampler/collect/cpus.h"
+#include "agent/sampler/collect/libbpf_log.h"
 #include "agent/sampler/collect/mapping_probe.h"
 #include "agent/sampler/collect/perf_event.h"
 #include "agent/sampler/probes/kernel_latency/kernel_ways.h"
@@ -27,11 +28,9 @@
 #include "base/cleanup.h"
 #include "base/descriptors.h"
 #include "base/io.h"
+#include "base/pid_namespace.h"
 
 const char CHECK_SAMPLER[] = "sampler";
-
-/* PROC_PID_INIT_INO (include/linux/proc_ns.h): inode of the initial pid namespace. */
-static const ino_t initial_pidns = 0xeffffffc;
 
 enum {
 	OLDEST_MAJOR = 5,
@@ -61,16 +60,41 @@ static long check_read_number(const char *path, long otherwise)
 	return strtol(line, NULL, 10);
 }
 
+static void kernel_version(int *ret_major, int *ret_minor)
+{
+	struct utsname name;
+
+	*ret_major = *ret_minor = 0;
+	uname(&name);
+	sscanf(name.release, "%d.%d", ret_major, ret_minor);
+}
+
+static bool kernel_is_before(int major_number, int minor_number)
+{
+	int have_major, have_minor;
+
+	kernel_version(&have_major, &have_minor);
+	return have_major < major_number ||
+	       (have_major == major_number && have_minor < minor_number);
+}
+
+/* What helps where a permission is missing: nobody tells root to be root. */
+static const char *permission_fix(const char *for_others, const char *for_root)
+{
+	return geteuid() ? for_others : for_root;
+}
+
+static const char ROOT_IN_CONTAINER[] =
+	"being root is not enough here: a container needs --privileged, or CAP_SYS_ADMIN (or "
+	"CAP_BPF and CAP_PERFMON) and a seccomp profile that allows bpf and perf_event_open";
+
 /* An old version is only a warning: the checks below try what the kernel supports. */
 static void check_kernel(struct check_feature *f)
 {
 	struct utsname name;
-	int major_number = 0, minor_number = 0;
 
 	uname(&name);
-	sscanf(name.release, "%d.%d", &major_number, &minor_number);
-	if (major_number > OLDEST_MAJOR ||
-		(major_number == OLDEST_MAJOR && minor_number >= OLDEST_MINOR))
+	if (!kernel_is_before(OLDEST_MAJOR, OLDEST_MINOR))
 		set(f, CHECK_OK, "", "Linux %s %s", name.release, name.machine);
 	else
 		set(f, CHECK_DEGRADED, "use Linux 5.10 or newer",
@@ -137,9 +161,13 @@ static void check_capabilities(struct check_feature *f)
 		set(f, CHECK_OK, "", "all that fathom uses");
 	else
 		set(f, needed ? CHECK_MISSING : CHECK_DEGRADED,
-			"run as root, or grant them (before Linux 5.8: CAP_SYS_ADMIN); without "
-			"CAP_SYS_PTRACE, CAP_DAC_READ_SEARCH and CAP_CHECKPOINT_RESTORE, other "
-			"users' programs have no names",
+			permission_fix("run as root, or grant them (before Linux 5.8: "
+				       "CAP_SYS_ADMIN); without CAP_SYS_PTRACE, "
+				       "CAP_DAC_READ_SEARCH and CAP_CHECKPOINT_RESTORE, other "
+				       "users' programs have no names",
+				"grant them to this container or service (--cap-add, "
+				"capabilities.add, AmbientCapabilities=): root does not have "
+				"them here"),
 			"without %s", missing);
 }
 
@@ -160,14 +188,22 @@ static void check_lockdown(struct check_feature *f)
 static void check_kallsyms(struct check_feature *f)
 {
 	long restriction = check_read_number("/proc/sys/kernel/kptr_restrict", -1);
+	bool may = effective_capabilities() & UINT64_C(1) << CAP_SYSLOG;
+	const char *fix = "run as root, or with CAP_SYSLOG";
 	char line[64];
 
+	/* With 2 nobody sees them, with less whoever has CAP_SYSLOG outside of user namespaces. */
+	if (restriction >= 2)
+		fix = may ? "sysctl kernel.kptr_restrict=1"
+			  : "sysctl kernel.kptr_restrict=1, and run as root or with CAP_SYSLOG";
+	else if (may)
+		fix = "run outside of this user namespace: its CAP_SYSLOG does not count";
 	if (io_read_line(AT_FDCWD, "/proc/kallsyms", line, sizeof(line)) <= 0)
 		set(f, CHECK_DEGRADED, "use a kernel with CONFIG_KALLSYMS=y",
 			"/proc/kallsyms cannot be read: kernel frames have no names");
 	else if (strtoull(line, NULL, 16) == 0 && strncmp(line, "0000000000000000 A", 18))
-		set(f, CHECK_DEGRADED, "run with CAP_SYSLOG, or: sysctl kernel.kptr_restrict=1",
-			"kernel.kptr_restrict=%ld: kernel frames have no names", restriction);
+		set(f, CHECK_DEGRADED, fix, "kernel.kptr_restrict=%ld: kernel frames have no names",
+			restriction);
 	else
 		set(f, CHECK_OK, "", "kernel.kptr_restrict=%ld, addresses are shown", restriction);
 }
@@ -190,14 +226,15 @@ static void check_paranoid(struct check_feature *f)
 
 static void check_pid_namespace(struct check_feature *f)
 {
-	struct stat st;
+	bool initial;
+	int err = pid_namespace_is_initial(&initial);
 
-	if (stat("/proc/self/ns/pid", &st))
-		set(f, CHECK_DEGRADED, "mount /proc", "/proc/self/ns/pid: %s", strerror(errno));
-	else if (st.st_ino == initial_pidns)
+	if (err)
+		set(f, CHECK_DEGRADED, "mount /proc", "/proc/self/ns/pid: %s", strerror(-err));
+	else if (initial)
 		set(f, CHECK_OK, "", "the host's");
 	else
-		set(f, CHECK_DEGRADED, "hostPID: true (Kubernetes) or --pid=host (Docker)",
+		set(f, CHECK_DEGRADED, PID_NAMESPACE_FIX,
 			"a container's: processes outside of it are not sampled");
 }
 
@@ -226,8 +263,9 @@ static void check_cpu_clock(struct check_feature *f)
 		set(f, CHECK_OK, "", "opened");
 	else
 		set(f, CHECK_MISSING,
-			"run as root or with CAP_PERFMON; in a container, allow perf_event_open "
-			"in the seccomp profile",
+			permission_fix("run as root or with CAP_PERFMON; in a container, allow "
+				       "perf_event_open in the seccomp profile",
+				ROOT_IN_CONTAINER),
 			"perf_event_open: %s", strerror(-err));
 }
 
@@ -238,8 +276,9 @@ static void check_cycles(struct check_feature *f)
 	if (!err)
 		set(f, CHECK_OK, "", "opened");
 	else if (err == -EACCES || err == -EPERM)
-		set(f, CHECK_DEGRADED, "run as root or with CAP_PERFMON", "perf_event_open: %s",
-			strerror(-err));
+		set(f, CHECK_DEGRADED,
+			permission_fix("run as root or with CAP_PERFMON", ROOT_IN_CONTAINER),
+			"perf_event_open: %s", strerror(-err));
 	else
 		set(f, CHECK_DEGRADED,
 			"use cpu-clock, the default; for a virtual machine, enable its PMU",
@@ -256,7 +295,9 @@ static void check_build_ids(struct check_feature *f)
 	else if (build_ids)
 		set(f, CHECK_OK, "", "the kernel reports them with each mapping");
 	else
-		set(f, CHECK_DEGRADED, "use Linux 5.12 or newer",
+		set(f, CHECK_DEGRADED,
+			kernel_is_before(5, 12) ? "use Linux 5.12 or newer"
+						: "use a kernel whose perf events can report them",
 			"read from the files: programs that exit quickly may have no names");
 }
 
@@ -265,7 +306,10 @@ static void check_mapping_lookup(struct check_feature *f)
 	if (!mapping_probe(NULL))
 		set(f, CHECK_OK, "", "by VMA lookup in the kernel");
 	else
-		set(f, CHECK_DEGRADED, "use Linux 6.1 or newer",
+		set(f, CHECK_DEGRADED,
+			kernel_is_before(6, 1) ? "use Linux 6.1 or newer"
+					       : "nothing: stacks and names are the same, at "
+						 "a little more CPU time",
 			"by a table per process, since this kernel's VMA tree cannot be read: code "
 			"mapped a moment ago is unwound in user space");
 }
@@ -349,11 +393,14 @@ static void check_uprobe_multi(struct check_feature *f)
 		set(f, CHECK_OK, "", "one link can attach to many user functions");
 	else if (is_refused(err))
 		set(f, CHECK_DEGRADED,
-			"run as root or with CAP_BPF and CAP_PERFMON; in a container, allow bpf in "
-			"the seccomp profile",
+			permission_fix("run as root or with CAP_BPF and CAP_PERFMON; in a "
+				       "container, allow bpf in the seccomp profile",
+				ROOT_IN_CONTAINER),
 			"refused (%s); sampling does not need it", strerror(-err));
 	else
-		set(f, CHECK_DEGRADED, "use Linux 6.6 or newer",
+		set(f, CHECK_DEGRADED,
+			kernel_is_before(6, 6) ? "use Linux 6.6 or newer"
+					       : "use a kernel with CONFIG_UPROBES=y",
 			"not supported (%s): user functions are attached to one by one; sampling "
 			"does not need it",
 			strerror(-err));
@@ -367,8 +414,10 @@ static void check_kernel_way(
 		set(f, CHECK_OK, "", "%s", works);
 	else if (is_refused(err))
 		set(f, CHECK_DEGRADED,
-			"run as root or with CAP_BPF and CAP_PERFMON; lockdown may refuse it as "
-			"well",
+			permission_fix("run as root or with CAP_BPF and CAP_PERFMON; lockdown may "
+				       "refuse it as well",
+				"boot without lockdown, if the line above reports one; a container "
+				"needs CAP_SYS_ADMIN, or CAP_BPF and CAP_PERFMON"),
 			"refused (%s); sampling does not need it", strerror(-err));
 	else
 		set(f, CHECK_DEGRADED, needed,
@@ -387,14 +436,16 @@ static void check_kprobe_session(struct check_feature *f)
 {
 	check_kernel_way(f, attach_probe_kprobe_multi(true),
 		"one link can attach to entries and returns of many kernel functions",
-		"use Linux 6.10 or newer with CONFIG_FPROBE=y");
+		kernel_is_before(6, 10) ? "use Linux 6.10 or newer with CONFIG_FPROBE=y"
+					: "use a kernel with CONFIG_FPROBE=y");
 }
 
 static void check_kprobe_multi(struct check_feature *f)
 {
 	check_kernel_way(f, attach_probe_kprobe_multi(false),
 		"one link can attach to many kernel functions",
-		"use Linux 5.18 or newer with CONFIG_FPROBE=y");
+		kernel_is_before(5, 18) ? "use Linux 5.18 or newer with CONFIG_FPROBE=y"
+					: "use a kernel with CONFIG_FPROBE=y");
 }
 
 /* Whether an event would be opened depends on its function, too. */
@@ -438,7 +489,10 @@ static void check_tracefs(struct check_feature *f)
 		length = io_read_line(AT_FDCWD, path, line, sizeof(line));
 		if (length > 0)
 			continue;
-		set(f, CHECK_DEGRADED, "run as root; lockdown may refuse it as well",
+		set(f, CHECK_DEGRADED,
+			permission_fix("run as root; lockdown may refuse it as well",
+				length < 0 ? "boot without lockdown, if the line above reports one"
+					   : "use a kernel with CONFIG_FUNCTION_TRACER=y"),
 			"%s: %s; sampling does not need it", path,
 			length < 0 ? strerror((int)-length) : "empty");
 		return;
@@ -492,6 +546,7 @@ int check_features(struct check_feature features[CHECK_FEATURES])
 	};
 
 	_Static_assert(ARRAY_SIZE(checks) <= CHECK_FEATURES, "room for all");
+	libbpf_log_init();
 	for (size_t i = 0; i < ARRAY_SIZE(checks); i++) {
 		features[i] = (struct check_feature){ .name = checks[i].name };
 		checks[i].check(&features[i]);

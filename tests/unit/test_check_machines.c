@@ -47,8 +47,14 @@ static struct machine {
 	const char *sched_switch, *functions; /* its files */
 	const char *kprobe_type; /* of events; NULL = none */
 	int kprobe_multi, kprobe_session; /* errors */
+	uid_t uid;
 	unsigned int destroyed; /* samplers */
 } machine;
+
+uid_t geteuid(void)
+{
+	return machine.uid;
+}
 
 int uname(struct utsname *ret)
 {
@@ -253,6 +259,7 @@ static const struct machine good = {
 	.paranoid = "2\n",
 	.status = "Name:\tcheck\nCapPrm:\t0\nCapEff:\t000001ffffffffff\n",
 	.pidns = 0xeffffffc,
+	.uid = 1000,
 	.build_ids = true,
 	.tables = true,
 	.tracefs = "/sys/kernel/tracing",
@@ -293,6 +300,43 @@ static void expect(const char *name, enum check_state state, const char *why, co
 		return;
 	}
 	fail_msg("no feature %s", name);
+}
+
+/* The advice for the feature NAME does not contain TEXT. */
+static void expect_not(const char *name, const char *text)
+{
+	int count = check_features(features);
+
+	for (int i = 0; i < count; i++) {
+		if (!strcmp(features[i].name, name))
+			assert_null(strstr(features[i].fix, text));
+	}
+}
+
+static void root_is_not_told_to_be_root(void **state)
+{
+	(void)state;
+	machine.uid = 0;
+	machine.status = "CapEff:\t0\n";
+	machine.cpu_clock = machine.cycles = machine.uprobe_multi = machine.fentry = -EPERM;
+	machine.kprobe_multi = machine.kprobe_session = -EPERM;
+	machine.functions = "";
+	for (int i = 0, count = check_features(features); i < count; i++) {
+		if (strcmp(features[i].name, "kallsyms") != 0)
+			assert_null(strstr(features[i].fix, "run as root"));
+	}
+	expect("cpu-clock", CHECK_MISSING, "not permitted", "--privileged");
+}
+
+static void kernels_that_are_new_enough_are_not_too_old(void **state)
+{
+	(void)state;
+	machine.release = "6.18.5";
+	machine.vma = machine.uprobe_multi = machine.kprobe_multi = machine.kprobe_session =
+		-EINVAL;
+	machine.build_ids = false;
+	for (int i = 0, count = check_features(features); i < count; i++)
+		assert_null(strstr(features[i].fix, "or newer"));
 }
 
 static void nothing_is_missing_on_a_good_machine(void **state)
@@ -382,7 +426,17 @@ static void lockdown_and_hidden_symbols(void **state)
 	machine.kallsyms = "0000000000000000 T _text\n";
 	machine.kptr_restrict = "2\n";
 	expect("kallsyms", CHECK_DEGRADED, "kernel.kptr_restrict=2: kernel frames have no names",
-		"CAP_SYSLOG");
+		"sysctl");
+	expect("kallsyms", CHECK_DEGRADED, "=2", "sysctl kernel.kptr_restrict=1");
+	machine.status = "CapEff:\t0\n";
+	expect("kallsyms", CHECK_DEGRADED, "=2",
+		"kptr_restrict=1, and run as root or with CAP_SYSLOG");
+	/* 0 is the least strict: 1 would hide them from more people. */
+	machine.kptr_restrict = "0\n";
+	expect("kallsyms", CHECK_DEGRADED, "=0", "run as root, or with CAP_SYSLOG");
+	expect_not("kallsyms", "sysctl");
+	machine.status = good.status;
+	expect("kallsyms", CHECK_DEGRADED, "=0", "outside of this user namespace");
 	machine.kptr_restrict = NULL;
 	expect("kallsyms", CHECK_DEGRADED, "kernel.kptr_restrict=-1", "CAP_SYSLOG");
 	machine.kallsyms = NULL;
@@ -430,6 +484,8 @@ static void events(void **state)
 	expect("cpu-clock", CHECK_MISSING, "perf_event_open: Permission denied", "seccomp");
 	expect("cycles", CHECK_OK, "opened", "");
 	machine.build_ids = false;
+	expect("mapping-build-ids", CHECK_DEGRADED, "read from the files", "whose perf events");
+	machine.release = "5.11.2";
 	expect("mapping-build-ids", CHECK_DEGRADED, "read from the files", "Linux 5.12");
 	machine.output = -EMFILE;
 	expect("mapping-build-ids", CHECK_MISSING, "perf_event_open: Too many open",
@@ -452,6 +508,8 @@ static void samplers(void **state)
 		"fix what is not ok");
 	expect("off-cpu", CHECK_DEGRADED, "cannot load BPF (Operation not permitted)", "");
 	machine.vma = -ENOENT;
+	expect("mapping-lookup", CHECK_DEGRADED, "by a table per process", "nothing: stacks");
+	machine.release = "6.0.1";
 	expect("mapping-lookup", CHECK_DEGRADED, "by a table per process", "Linux 6.1");
 }
 
@@ -583,6 +641,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		CASE(nothing_is_missing_on_a_good_machine),
 		CASE(kernels),
+		CASE(root_is_not_told_to_be_root),
+		CASE(kernels_that_are_new_enough_are_not_too_old),
 		CASE(capabilities),
 		CASE(lockdown_and_hidden_symbols),
 		CASE(paranoid_levels),

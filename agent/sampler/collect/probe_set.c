@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "agent/sampler/collect/kernel_types.h"
+#include "agent/sampler/collect/libbpf_log.h"
 #include "agent/sampler/collect/mapping_probe.h"
 #include "agent/sampler/collect/probe_object.h"
 #include "base/cleanup.h"
@@ -40,27 +41,6 @@ struct probe_set {
 	size_t count;
 	uint64_t gone[ABI_COUNTERS]; /* what removed objects have counted */
 };
-
-/* Logs libbpf's messages, including the verifier's log, if the user asked for them. */
-static int print_libbpf(enum libbpf_print_level level, const char *format, va_list arguments)
-{
-	autofree char *text = NULL;
-	char *rest, *line;
-
-	if (level == LIBBPF_DEBUG || !log_enabled(LOG_DEBUG))
-		return 0;
-	if (vasprintf(&text, format, arguments) < 0) {
-		text = NULL;
-		return 0;
-	}
-	for (line = strtok_r(text, "\n", &rest); line; line = strtok_r(NULL, "\n", &rest)) {
-		for (char *c = line; *c; c++)
-			if (*c == '"' || (unsigned char)*c < ' ')
-				*c = '\'';
-		log_debug("libbpf", "text=\"%s\"", line);
-	}
-	return 0;
-}
 
 /* ---- settings ------------------------------------------------------------------------------- */
 
@@ -248,7 +228,7 @@ int probe_set_load(const struct collect_options *options, const struct ring_size
 	if (!s)
 		return -ENOMEM;
 	s->sizes = *sizes;
-	libbpf_set_print(print_libbpf);
+	libbpf_log_init();
 	err = load_by_types(s, options);
 	if (err) {
 		err = explain_load(err, ret_step);
