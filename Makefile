@@ -41,14 +41,21 @@ endif
 Q := $(if $(V),,@)
 say = $(if $(V),,@printf '  %-8s %s\n' '$(1)' '$(2)')
 
+# In a clone what `git describe` says: 0.2.0 at the tag v0.2.0, then 0.2.0-7-g1a2b3c4; before the first tag,
+# VERSION and the commit. Elsewhere, as in a tarball, VERSION.
 version := $(shell cat VERSION 2>/dev/null || echo 0)
+ifneq ($(wildcard .git),)
+described := $(patsubst v%,%,$(shell git describe --tags --match 'v[0-9]*' --dirty 2>/dev/null))
+commit := $(shell git describe --always --exclude '*' --dirty 2>/dev/null)
+version := $(or $(described),$(version)$(addprefix -g,$(commit)))
+endif
 machine := $(shell uname -m)
 bpf_arch := $(if $(filter aarch64,$(machine)),arm64,x86)
 
 libs := libbpf libelf libmicrohttpd yaml-0.1 libpcre2-8 libdw libprotobuf-c libzstd libdeflate libxxhash libseccomp liblzma nettle jansson
 warnings := -Wall -Wextra -Wshadow -Wmissing-prototypes -Wstrict-prototypes -Wvla -Wundef \
 	-Wno-missing-field-initializers -Wno-override-init
-CPPFLAGS += -I. -I$(O)/gen -D_GNU_SOURCE -DFATHOM_VERSION='"$(version)"'
+CPPFLAGS += -I. -I$(O)/gen -D_GNU_SOURCE
 CFLAGS ?= -O2 -g
 # Each function in a section of its own, so that the linker drops functions that nobody calls.
 sections := -ffunction-sections -fdata-sections
@@ -74,7 +81,7 @@ protos := $(wildcard proto/*.proto)
 proto_objects := $(protos:%.proto=$(O)/gen/%.pb-c.o)
 bpf_programs := $(wildcard bpf/*.bpf.c bpf/*/*.bpf.c)
 skeletons := $(bpf_programs:bpf/%.bpf.c=$(O)/gen/bpf/%.skel.h)
-generated := $(protos:%.proto=$(O)/gen/%.pb-c.h) $(skeletons)
+generated := $(protos:%.proto=$(O)/gen/%.pb-c.h) $(skeletons) $(O)/gen/base/version.h
 library := $(O)/libfathom.a
 
 unit_tests := $(patsubst tests/unit/%.c,$(O)/tests/unit/%,$(wildcard tests/unit/test_*.c))
@@ -90,13 +97,19 @@ $(if $(elsewhere),$(error SAN=$(SAN) builds in $(O)/, there is nothing to do for
 endif
 
 .PHONY: FORCE all check check-unit check-scenario lint format fuzz bench mutation install image clean compile_commands ldlibs
-all: $(O)/fathom $(if $(SAN),,$(O)/fathom.1 $(O)/completion/fathom $(O)/completion/_fathom compile_commands.json)
+all: $(O)/fathom $(if $(SAN),,$(O)/fathom.1 $(O)/completion/fathom $(O)/completion/_fathom $(O)/completion/fathom.fish compile_commands.json)
 
 # ---- generated code -------------------------------------------------------------------------
 $(O)/gen/proto/%.pb-c.c $(O)/gen/proto/%.pb-c.h: proto/%.proto
 	$(call say,PROTOC,$<)
 	$(Q)mkdir -p $(O)/gen/proto
 	$(Q)$(PROTOC_C) --c_out=$(O)/gen -I. $<
+
+# A file of its own, so that a commit compiles only those again that show the version.
+$(O)/gen/base/version.h: FORCE
+	@mkdir -p $(@D)
+	@printf '/* SPDX-License-Identifier: Apache-2.0 */\n#pragma once\n#define FATHOM_VERSION "%s"\n' '$(version)' > $@.new
+	@cmp -s $@.new $@ && rm $@.new || mv $@.new $@
 
 # The few kernel types that the BPF programs read, from the list bpf/kernel.types.
 $(O)/gen/bpf/kernel_types.h: bpf/kernel.types bpf/kernel-types.awk
@@ -178,6 +191,10 @@ $(O)/completion/fathom: $(O)/fathom
 $(O)/completion/_fathom: $(O)/fathom
 	$(Q)mkdir -p $(@D)
 	$(Q)$< completion zsh > $@
+
+$(O)/completion/fathom.fish: $(O)/fathom
+	$(Q)mkdir -p $(@D)
+	$(Q)$< completion fish > $@
 
 # Rebuilds when a flag, a library, the version or a compiler changes.
 all_flags = $(CC) $(CPPFLAGS) $(lib_cflags) $(all_cflags) $(LDFLAGS) $(LDLIBS) $(CLANG) $(bpf_cflags) $(bpf_unread)
@@ -273,6 +290,7 @@ install: all
 	$(Q)install -D -m 0644 $(O)/fathom.1 $(DESTDIR)$(PREFIX)/share/man/man1/fathom.1
 	$(Q)install -D -m 0644 $(O)/completion/fathom $(DESTDIR)$(PREFIX)/share/bash-completion/completions/fathom
 	$(Q)install -D -m 0644 $(O)/completion/_fathom $(DESTDIR)$(PREFIX)/share/zsh/site-functions/_fathom
+	$(Q)install -D -m 0644 $(O)/completion/fathom.fish $(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d/fathom.fish
 	$(Q)install -D -m 0644 LICENSE $(DESTDIR)$(PREFIX)/share/doc/fathom/LICENSE
 	$(Q)install -D -m 0644 README.md $(DESTDIR)$(PREFIX)/share/doc/fathom/README.md
 	$(Q)install -D -m 0644 deploy/fathom.yaml $(DESTDIR)$(PREFIX)/share/doc/fathom/fathom.yaml

@@ -8,6 +8,8 @@
 #include "agent/commands/commands.h"
 #include "agent/sampler/files/file_child.h"
 #include "agent/sampler/recording/recorder.h"
+#include "base/suggestion.h"
+#include "base/version.h"
 #include "symbolizer/sandboxed/main.h"
 
 static void print_help(FILE *out)
@@ -21,9 +23,39 @@ static void print_help(FILE *out)
 		if (command->summary)
 			fprintf(out, "  %-10s %s\n", command->name, command->summary);
 	}
-	fputs("\nfathom COMMAND --help shows the options of a command, fathom --version the "
+	fputs("\nfathom help COMMAND shows the options of a command, fathom version the "
 	      "version.\nTo get started: sudo fathom top, or sudo fathom record -d 10\n",
 		out);
+}
+
+static int refuse_command(const char *name)
+{
+	struct suggestion s = { .word = name, .size = strlen(name) };
+	const struct command *command;
+
+	for (size_t i = 0; (command = commands_at(i)) != NULL; i++) {
+		if (command->summary)
+			suggestion_offer(&s, command->name);
+	}
+	fprintf(stderr, "fathom: unknown command '%s'", name);
+	if (s.name)
+		fprintf(stderr, ": did you mean %s?\n", s.name);
+	else
+		fputs("; see fathom --help\n", stderr);
+	return EXIT_USAGE;
+}
+
+/* `fathom help [COMMAND]`. */
+static int help(int argc, char **argv)
+{
+	const struct command *command;
+
+	if (argc < 3) {
+		print_help(stdout);
+		return EXIT_DONE;
+	}
+	command = commands_find(argv[2]);
+	return command && command->summary ? commands_help(command) : refuse_command(argv[2]);
 }
 
 /* For developers: tests/replay/README.md. */
@@ -55,14 +87,15 @@ int main(int argc, char **argv)
 		return EXIT_FAILED;
 	if (command)
 		return commands_run(command, argc - 1, argv + 1);
-	if (!strcmp(name, "--version") || !strcmp(name, "-V")) {
+	if (!strcmp(name, "--version") || !strcmp(name, "-V") || !strcmp(name, "version")) {
 		puts("fathom " FATHOM_VERSION);
 		return EXIT_DONE;
 	}
-	if (!strcmp(name, "--help") || !strcmp(name, "-h") || !strcmp(name, "help")) {
+	if (argc < 2) {
 		print_help(stdout);
-		return argc > 1 ? EXIT_DONE : EXIT_USAGE;
+		return EXIT_USAGE;
 	}
-	fprintf(stderr, "fathom: unknown command '%s'; see fathom --help\n", name);
-	return EXIT_USAGE;
+	if (!strcmp(name, "--help") || !strcmp(name, "-h") || !strcmp(name, "help"))
+		return help(argc, argv);
+	return refuse_command(name);
 }

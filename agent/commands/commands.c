@@ -42,6 +42,7 @@ static const struct command commands[] = {
 		.usage = "usage: fathom record [OPTION]… [-- CMD ARG…]\n"
 			 "Samples all processes and the kernel (or CMD, or those selected) and "
 			 "writes a pprof file.\n"
+			 "With CMD and -a, -p, -t or -G it samples those for as long as CMD runs.\n"
 			 "\n",
 		.description =
 			"Samples all processes and the kernel, or those selected, until Ctrl-C or "
@@ -72,7 +73,8 @@ static const struct command commands[] = {
 			"and Tab select the table; s sorts by the next column, r reverses the "
 			"order; / sets a filter (Enter keeps it, Esc clears it); j, k, arrow and "
 			"Page keys move; Space freezes the display; ? shows help; q quits.\nWith "
-			"-b tables are printed one after the other, for pipes and files.",
+			"-b tables are printed one after the other, for pipes and files; with "
+			"--json each is one line, a JSON object.",
 	},
 	{
 		.name = "latency",
@@ -289,13 +291,14 @@ static const struct command commands[] = {
 		.run = command_completion,
 		.takes_arguments = true,
 		.summary = "print a shell completion script",
-		.synopsis = "bash|zsh",
-		.usage = "usage: fathom completion bash|zsh\n"
+		.synopsis = "bash|zsh|fish",
+		.usage = "usage: fathom completion bash|zsh|fish\n"
 			 "Prints a completion script: source <(fathom completion bash)\n",
 		.description =
 			"Prints a script that completes commands, options and their values. "
-			"`make install' installs both where the shells look for them; for the "
-			"current session: source <(fathom completion bash).",
+			"`make install' installs them where the shells look for them; for the "
+			"current session: source <(fathom completion bash), or in fish: "
+			"fathom completion fish | source.",
 	},
 	{
 		.name = "manual",
@@ -317,11 +320,12 @@ const struct command *commands_find(const char *name)
 	return NULL;
 }
 
-static void print_usage(const struct command *command)
+int commands_help(const struct command *command)
 {
 	fputs(command->usage, stdout);
 	if (command->settings)
 		config_print_options(stdout, command->settings);
+	return fflush(stdout) ? EXIT_FAILED : EXIT_DONE;
 }
 
 static int usage_error_of(const struct command *command, const char *argument)
@@ -338,10 +342,8 @@ static int run_with_settings(struct invocation *call)
 
 	if (config_parse(config, command->settings, call->argc, call->argv))
 		return EXIT_USAGE;
-	if (config_flag(config, SETTING_help)) {
-		print_usage(command);
-		return EXIT_DONE;
-	}
+	if (config_flag(config, SETTING_help))
+		return commands_help(command);
 	if (config->rest_count && !command->takes_arguments)
 		return usage_error_of(command, config->rest[0]);
 	if (!command->logs_as_file_says && log_options(config))
@@ -356,10 +358,8 @@ static bool asks_for_help(int argc, char **argv)
 
 static int run_without_settings(struct invocation *call)
 {
-	if (call->command->usage && asks_for_help(call->argc, call->argv)) {
-		print_usage(call->command);
-		return EXIT_DONE;
-	}
+	if (call->command->usage && asks_for_help(call->argc, call->argv))
+		return commands_help(call->command);
 	return call->command->run(call);
 }
 

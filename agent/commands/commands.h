@@ -38,6 +38,8 @@ struct command {
 /* Command NUMBER in --help order; NULL past the end. */
 const struct command *commands_at(size_t number);
 const struct command *commands_find(const char *name); /* NULL if there is no such command */
+/* Prints what `fathom COMMAND --help` prints. Returns the exit status. */
+int commands_help(const struct command *command);
 /* Runs COMMAND and returns its exit status. Overwrites the values of secrets in ARGV. */
 int commands_run(const struct command *command, int argc, char **argv);
 

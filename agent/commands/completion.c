@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * `fathom completion bash|zsh`: prints completion scripts made from the tables of commands and
+ * `fathom completion bash|zsh|fish`: prints completion scripts made from the tables of commands and
  * settings. The values of a setting are completed by its argument's name (FILE, DIR, PIDS) or from
  * its list of words.
  */
@@ -132,12 +132,12 @@ static const char bash_function[] =
 	"\t\treturn\n"
 	"\tfi\n"
 	"\tif [ \"$command\" = completion ]; then\n"
-	"\t\tmapfile -t COMPREPLY < <(compgen -W 'bash zsh' -- \"$current\")\n"
+	"\t\tmapfile -t COMPREPLY < <(compgen -W 'bash zsh fish' -- \"$current\")\n"
 	"\t\treturn\n"
 	"\tfi\n"
 	"\tfor ((i = 2; i < COMP_CWORD; i++)); do\n"
 	"\t\t[ \"${COMP_WORDS[i]}\" = -- ] || continue\n"
-	"\t\t[[ $command = @(record|latency) ]] || return\n"
+	"\t\t[[ $command = @(record|latency|trace) ]] || return\n"
 	"\t\tif [ \"$previous\" = -- ]; then\n"
 	"\t\t\tmapfile -t COMPREPLY < <(compgen -c -- \"$current\")\n"
 	"\t\telse\n"
@@ -260,7 +260,97 @@ static void print_zsh(void)
 		if (command->summary && command->settings)
 			zsh_command(command);
 	}
-	puts("\tcompletion)\n\t\t_values shell bash zsh\n\t\t;;\n\tesac\n}\n_fathom \"$@\"");
+	puts("\tcompletion)\n\t\t_values shell bash zsh fish\n\t\t;;\n\tesac\n}\n_fathom \"$@\"");
+}
+
+/* ---- fish ------------------------------------------------------------------------------------ */
+
+/* Escapes TEXT for single quotes. */
+static void put_fish(const char *text)
+{
+	for (; *text; text++) {
+		if (*text == '\'' || *text == '\\')
+			putchar('\\');
+		putchar(*text);
+	}
+}
+
+static void fish_value(enum setting id)
+{
+	const struct setting_row *row = config_row(id);
+
+	if (row->type == SETTING_TYPE_FLAG)
+		return;
+	if (words_of(id))
+		printf(" -x -a '%s'", words_of(id));
+	else if (!strcmp(row->argument, "FILE"))
+		fputs(" -r -F", stdout);
+	else if (!strcmp(row->argument, "DIR") || !strcmp(row->argument, "CGROUP"))
+		fputs(" -x -a '(__fish_complete_directories)'", stdout);
+	else if (!strcmp(row->argument, "PIDS"))
+		fputs(" -x -a '(__fish_complete_pids)'", stdout);
+	else
+		fputs(" -x", stdout);
+}
+
+static void fish_option(const struct command *command, enum setting id)
+{
+	const struct setting_row *row = config_row(id);
+
+	printf("complete -c fathom -n '__fathom_is %s' -l %s", command->name, row->name);
+	if (row->letter)
+		printf(" -s %c", row->letter);
+	fish_value(id);
+	fputs(" -d '", stdout);
+	put_fish(row->help);
+	puts("'");
+}
+
+static void fish_command(const struct command *command)
+{
+	printf("complete -c fathom -n __fish_use_subcommand -f -a %s -d '", command->name);
+	put_fish(command->summary);
+	puts("'");
+	for (enum setting id = 0; id < SETTING_COUNT; id++) {
+		if (applies(id, command))
+			fish_option(command, id);
+	}
+	/* Options end at the command to run, or at the files of the others. */
+	if (command->settings & (IN_RECORD | IN_LATENCY | IN_TRACE))
+		printf("complete -c fathom -n '__fathom_runs %s' -x -a "
+		       "'(__fish_complete_subcommand --commandline (__fathom_rest))'\n",
+			command->name);
+}
+
+static const char fish_functions[] =
+	"function __fathom_is\n"
+	"\tset -l words (commandline -opc)\n"
+	"\ttest (count $words) -gt 1; and test $words[2] = $argv[1]; and not contains -- -- "
+	"$words\n"
+	"end\n"
+	"function __fathom_runs\n"
+	"\tset -l words (commandline -opc)\n"
+	"\ttest (count $words) -gt 1; and test $words[2] = $argv[1]; and contains -- -- $words\n"
+	"end\n"
+	"function __fathom_rest\n"
+	"\tset -l words (commandline -opc) (commandline -ct)\n"
+	"\tset -l at (contains -i -- -- $words)\n"
+	"\tprintf '%s\\n' $words[(math $at + 1)..-1]\n"
+	"end\n";
+
+static void print_fish(void)
+{
+	const struct command *command;
+
+	puts("# fish completion for fathom, made by `fathom completion fish`");
+	fputs(fish_functions, stdout);
+	for (size_t i = 0; (command = commands_at(i)) != NULL; i++) {
+		if (command->summary)
+			fish_command(command);
+	}
+	puts("complete -c fathom -n '__fathom_is completion' -x -a 'bash zsh fish'\n"
+	     "complete -c fathom -n __fish_use_subcommand -l version -d 'print the version'\n"
+	     "complete -c fathom -n __fish_use_subcommand -l help -d 'list the commands'");
 }
 
 int command_completion(struct invocation *call)
@@ -275,6 +365,10 @@ int command_completion(struct invocation *call)
 		print_zsh();
 		return EXIT_DONE;
 	}
-	fputs("usage: fathom completion bash|zsh\n", stderr);
+	if (!strcmp(shell, "fish")) {
+		print_fish();
+		return EXIT_DONE;
+	}
+	fputs("usage: fathom completion bash|zsh|fish\n", stderr);
 	return EXIT_USAGE;
 }

@@ -50,6 +50,7 @@ struct latency_plan {
 	bool exclude_vendor;
 	bool dry_run;
 	bool json;
+	bool quiet;
 	enum abi_latency_by by;
 	uint64_t duration_ns; /* 0 = until a signal, or the end of CMD or of the processes of -p */
 	uint64_t interval_ns; /* 0 = only the whole run is printed */

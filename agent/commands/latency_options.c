@@ -82,11 +82,12 @@ static int latency_options_outputs(const struct config *config, struct latency_p
 	if (by && latency_by_of_name(by, &plan->by))
 		return latency_options_refuse("--by must be goid, pid or cgroup");
 	plan->json = config_flag(config, SETTING_json);
+	plan->quiet = config_flag(config, SETTING_quiet);
 	plan->openmetrics = config_text(config, SETTING_openmetrics);
 	if (plan->openmetrics && (!*plan->openmetrics || !strcmp(plan->openmetrics, "-")))
 		return latency_options_refuse(
 			"--openmetrics needs a file: standard output has the report");
-	plan->profile = config_text(config, SETTING_output);
+	plan->profile = config_text(config, SETTING_latency_output);
 	if (plan->profile && (!*plan->profile || !strcmp(plan->profile, "-")))
 		return latency_options_refuse("-o needs a file: standard output has the report");
 	return 0;

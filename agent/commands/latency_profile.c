@@ -98,7 +98,7 @@ static void latency_profile_say(
 		path, path);
 }
 
-int latency_profile_write(struct sampler *sampler, const char *path)
+int latency_profile_write(struct sampler *sampler, const char *path, bool quiet)
 {
 	autocall(buffer_deinit) struct buffer out;
 	struct report_summary summary = { 0 };
@@ -115,6 +115,7 @@ int latency_profile_write(struct sampler *sampler, const char *path)
 		fprintf(stderr, "fathom latency: cannot write %s: %s\n", path, strerror(-err));
 		return err;
 	}
-	latency_profile_say(sampler, &summary, path);
+	if (!quiet)
+		latency_profile_say(sampler, &summary, path);
 	return 0;
 }

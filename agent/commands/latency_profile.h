@@ -10,5 +10,6 @@ void latency_profile_options(struct sampler_options *options, struct latency_opt
 int latency_profile_prepare(struct sampler *sampler);
 /* Waits for names and for walks that are unfinished; measuring has ended. */
 void latency_profile_finish(struct sampler *sampler);
-/* Writes the pprof file PATH. Returns a negative errno after printing the reason to stderr. */
-int latency_profile_write(struct sampler *sampler, const char *path);
+/* Writes the pprof file PATH and, unless QUIET, says what is in it. Returns a negative errno after
+ * printing the reason to stderr. */
+int latency_profile_write(struct sampler *sampler, const char *path, bool quiet);

@@ -394,7 +394,7 @@ static int measure(struct latency_run *r)
 	if (!err)
 		err = print_whole(r);
 	if (!err && r->plan->profile)
-		err = latency_profile_write(r->sampler, r->plan->profile);
+		err = latency_profile_write(r->sampler, r->plan->profile, r->plan->quiet);
 	return err;
 }
 

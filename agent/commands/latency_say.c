@@ -98,7 +98,7 @@ static bool say_patterns(const struct probed_files *files, const struct latency_
 /* Attaching can take seconds, so a person is told when it has ended. CMD's output is left alone. */
 static void say_probed(const struct latency_plan *plan, size_t count)
 {
-	if (!plan->command && !plan->dry_run && isatty(STDERR_FILENO))
+	if (!plan->command && !plan->dry_run && !plan->quiet && isatty(STDERR_FILENO))
 		fprintf(stderr, "fathom %s: %zu function%s probed; Ctrl-C ends\n", plan->name,
 			count, count == 1 ? " is" : "s are");
 }

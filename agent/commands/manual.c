@@ -9,6 +9,7 @@
 #include "agent/commands/commands.h"
 #include "agent/settings/config.h"
 #include "base/cleanup.h"
+#include "base/version.h"
 
 /* Escapes plain text for roff: hyphens stay copyable, and no line starts a request. */
 static void put_text(const char *text)
@@ -155,8 +156,9 @@ static const struct entry signal_entries[] = {
 
 static const struct entry http_entries[] = {
 	{ "GET /", "the page: flame graphs of the recent past" },
-	{ "GET /debug/pprof/profile?seconds=N[&pid=P]",
-		"a profile of the next N seconds (1 to 300), for go tool pprof" },
+	{ "GET /debug/pprof/profile?seconds=N[&pid=P][&hz=F]",
+		"a profile of the next N seconds (1 to 300), for go tool pprof; with hz=F at least "
+		"F samples a second on each CPU (up to 1000)" },
 	{ "GET /debug/pprof/", "a list of these profiles" },
 	{ "POST /debug/pprof/symbol", "returns no names; exists because pprof expects it" },
 	{ "GET /api/profiles?from=&to=", "JSON list of the stored profiles (ms since 1970)" },

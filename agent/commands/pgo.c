@@ -15,6 +15,7 @@
 #include "agent/commands/output_file.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/version.h"
 
 enum {
 	OUTPUT_BYTES = 256 << 20,
@@ -88,7 +89,7 @@ static bool pgo_may_be_missing(struct pgo *pgo, const char *path, int err, const
 
 static void pgo_show_progress(const struct pgo *pgo, size_t done)
 {
-	if (pgo->count < 100 || !isatty(STDERR_FILENO))
+	if (pgo->count < 100 || config_flag(pgo->config, SETTING_quiet) || !isatty(STDERR_FILENO))
 		return;
 	if (done == pgo->count)
 		fprintf(stderr, "\r\033[K");
@@ -229,6 +230,8 @@ static void pgo_print_result(const struct pgo *pgo)
 	const struct pgo_merge_facts facts = pgo_merge_facts(pgo->merge);
 	char begin[TIME_BYTES], end[TIME_BYTES];
 
+	if (config_flag(pgo->config, SETTING_quiet))
+		return;
 	pgo_time_text(facts.begin_ns, begin);
 	pgo_time_text(facts.end_ns, end);
 	fprintf(stderr,
@@ -377,7 +380,7 @@ int command_pgo(struct invocation *call)
 		.config = config,
 		.selection = { .comm = config_text(config, SETTING_pgo_comm),
 			.program = config_text(config, SETTING_pgo_program) },
-		.output = config_text(config, SETTING_output) ?: "default.pgo",
+		.output = config_text(config, SETTING_pgo_output) ?: "default.pgo",
 	};
 	int status, err = output_file_check(pgo.output);
 

@@ -26,9 +26,11 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/descriptors.h"
+#include "base/pid_namespace.h"
 
 enum {
 	HOTTEST = 10,
+	NAMELESS = 5, /* programs */
 	OUTPUT_LIMIT = RECORD_OUTPUT_BYTES,
 	MS = 1000000,
 };
@@ -270,6 +272,7 @@ static void tell(struct record *r, const struct report_summary *summary)
 	const char *output = r->plan.output, *html = r->plan.html;
 	struct report_sources sources;
 	struct report_hot *hot = NULL;
+	struct report_nameless *nameless = NULL;
 	struct record_result result = {
 		.metrics = sampler_metrics(r->sampler),
 		.summary = *summary,
@@ -279,17 +282,26 @@ static void tell(struct record *r, const struct report_summary *summary)
 		.html = html && strcmp(html, "-") ? html : NULL,
 		.off_cpu = sample_types_have(&r->window.types, PROBE_off_cpu),
 		.targets_ended = watched_targets_ended(&r->targets),
+		.everything = !r->plan.sampling.targeted && !r->plan.sampler.follow &&
+			      !r->plan.sampling.collect.filter.filter_comm &&
+			      !r->plan.sampling.collect.filter.fiber_id,
 	};
 
+	result.contained = !r->plan.sampling.targeted && !r->plan.sampler.follow &&
+			   pid_namespace_is_contained();
 	sources = report_window_sources(
 		&r->window, sampler_symbolize(r->sampler), sampler_metrics_to_add(r->sampler));
 	if (report_hottest(&sources, &hot, HOTTEST, &result.hot_count))
 		result.hot_count = 0;
 	result.hot = hot;
+	if (report_nameless(&sources, NAMELESS, &nameless, &result.nameless_count))
+		result.nameless_count = 0;
+	result.nameless = nameless;
 	(void)sampler_bpf_time(r->sampler, &result.bpf_ns, &result.bpf_runs);
 	result.cpu_ns = clock_cpu_ns() + sampler_file_helper_cpu_ns(r->sampler);
 	record_print_result(&result);
 	report_hottest_free(hot, result.hot_count);
+	report_nameless_free(nameless, result.nameless_count);
 }
 
 static int record(struct record *r)
@@ -318,7 +330,7 @@ static int record(struct record *r)
 	if (r->sampled)
 		wait_for_names(r);
 	err = write_report(r, &summary);
-	if (!err)
+	if (!err && !r->plan.quiet)
 		tell(r, &summary);
 	return err;
 }
@@ -342,7 +354,7 @@ static int plan_and_record(const struct config *config)
 		.command = { .pid = -1, .go_fd = -1, .exec_fd = -1 },
 		.duration_timer = -1,
 		.progress_timer = -1,
-		.progress = isatty(STDERR_FILENO),
+		.progress = isatty(STDERR_FILENO) && !config_flag(config, SETTING_quiet),
 	};
 	int command_status, err;
 
@@ -360,7 +372,8 @@ static int plan_and_record(const struct config *config)
 	sampler_destroy(r.sampler);
 	watched_targets_deinit(&r.targets);
 	loop_destroy(r.loop);
-	held_command_say_end(&r.command, "record");
+	if (!r.plan.quiet)
+		held_command_say_end(&r.command, "record");
 	command_status = held_command_exit_status(&r.command);
 	held_command_deinit(&r.command);
 	record_plan_deinit(&r.plan);

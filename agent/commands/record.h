@@ -6,6 +6,7 @@
 
 #include "agent/commands/output_file.h"
 #include "agent/commands/watched_targets.h"
+#include "agent/report/nameless.h"
 #include "agent/report/report.h"
 #include "agent/sampler/sampler.h"
 #include "agent/settings/sampling_options.h"
@@ -19,6 +20,7 @@ struct record_plan {
 	const char *output; /* path, or "-"; NULL = only the page */
 	const char *html; /* path of the page, or "-"; NULL = none */
 	bool folded;
+	bool quiet; /* nothing on stderr but errors */
 	bool others; /* -a, -p, -t or -G: CMD only sets the duration */
 	char *cache_directory;
 	struct sampling_options sampling; /* sampler.collect points into it */
@@ -47,10 +49,14 @@ struct record_result {
 	uint64_t builds_cpu_ns; /* of the index builders */
 	uint64_t bpf_ns, bpf_runs; /* 0 = not counted by the kernel */
 	uint64_t elapsed_ns;
+	const struct report_nameless *nameless;
+	size_t nameless_count;
 	const char *output; /* NULL = no file to suggest opening */
 	const char *html; /* likewise, for a browser */
 	bool off_cpu; /* waits were sampled as well */
 	bool targets_ended; /* all targets have ended */
+	bool contained; /* processes outside of our PID namespace may have been meant, too */
+	bool everything; /* all processes were sampled: a profile of many programs */
 };
 /* Prints the summary of a run to stderr. */
 void record_print_result(const struct record_result *result);

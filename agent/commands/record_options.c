@@ -53,7 +53,8 @@ static int plan_event(const struct config *config, struct collect_options *colle
 
 int record_plan(const struct config *config, struct record_plan *ret_plan)
 {
-	struct record_plan plan = { .folded = config_flag(config, SETTING_folded) };
+	struct record_plan plan = { .folded = config_flag(config, SETTING_folded),
+		.quiet = config_flag(config, SETTING_quiet) };
 	int err;
 
 	plan.duration_ns = config_number(config, SETTING_duration);

@@ -3,10 +3,12 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "agent/commands/debug_package.h"
 #include "agent/commands/record.h"
 #include "agent/sampler/probes/probes.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/pid_namespace.h"
 
 static double record_output_percent(uint64_t part, uint64_t whole)
 {
@@ -126,6 +128,25 @@ static uint64_t record_output_samples(const struct report_summary *summary)
 	return samples;
 }
 
+/* One line for each program that stayed without names: how much, and what to do. */
+static void print_nameless(const struct record_result *r)
+{
+	uint64_t all = r->summary.of[SAMPLE_TYPE_TICKS].count;
+	char hint[512], package[128];
+
+	for (size_t i = 0; i < r->nameless_count; i++) {
+		const struct report_nameless *n = &r->nameless[i];
+		bool found =
+			n->why == NAMELESS_STRIPPED && !n->contained &&
+			!debug_package_find(DEBUG_PACKAGE_LISTS, n->file, package, sizeof(package));
+
+		nameless_hint(n, found ? package : NULL, hint, sizeof(hint));
+		fprintf(stderr, "%-9s %s, %.1f%% of all samples: %s\n",
+			i ? "" : "unnamed:", n->program, record_output_percent(n->count, all),
+			hint);
+	}
+}
+
 static void print_cost(const struct record_result *r)
 {
 	uint64_t samples = record_output_samples(&r->summary);
@@ -149,8 +170,12 @@ static void print_ends(const struct record_result *r)
 {
 	if (r->targets_ended)
 		fputs("          all selected processes or threads have ended\n", stderr);
-	if (!record_output_samples(&r->summary) &&
-		!total_of(r->metrics, "fathom_samples_lost_total"))
+	if (r->contained)
+		fputs("          " PID_NAMESPACE_TROUBLE "\n          to do: " PID_NAMESPACE_FIX
+		      "\n",
+			stderr);
+	else if (!record_output_samples(&r->summary) &&
+		 !total_of(r->metrics, "fathom_samples_lost_total"))
 		fputs("          the selected processes or threads were on no CPU when samples "
 		      "were taken\n",
 			stderr);
@@ -183,18 +208,21 @@ void record_print_result(const struct record_result *r)
 			record_output_percent(s->named_user_frames, s->user_frames));
 	print_cut(r->metrics);
 	print_unnamed(r->metrics);
+	print_nameless(r);
 	print_troubles(r->metrics);
 	fprintf(stderr, "indexes:  %llu from the cache, %llu built\n",
 		(unsigned long long)metrics_get(r->metrics, METRIC_INDEX_CACHE_HITS),
 		(unsigned long long)metrics_get(r->metrics, METRIC_INDEX_BUILDS_OK));
 	print_cost(r);
 	if (r->output)
-		fprintf(stderr, "\nwrote %s; look at it with: go tool pprof -http=: %s\n",
-			r->output, r->output);
+		fprintf(stderr,
+			"\nwrote %s; look at it with: fathom view %s, or go tool pprof "
+			"-http=:%s %s\n",
+			r->output, r->output, r->everything ? " -tagroot=comm" : "", r->output);
 	if (r->html)
 		fprintf(stderr, "%swrote %s; open it in a browser\n", r->output ? "" : "\n",
 			r->html);
 	if (r->output && r->off_cpu)
-		fprintf(stderr, "at waiting: go tool pprof -http=: -sample_index=off_cpu %s\n",
-			r->output);
+		fprintf(stderr, "at waiting: go tool pprof -http=:%s -sample_index=off_cpu %s\n",
+			r->everything ? " -tagroot=comm" : "", r->output);
 }

@@ -197,7 +197,7 @@ static int answer_process(struct symbolize_indexes *indexes, const struct config
 	autofree uint32_t *pids = NULL;
 	size_t count;
 
-	if (config_numbers(config, SETTING_pid, 1, &pids, &count))
+	if (config_numbers(config, SETTING_symbolize_pid, 1, &pids, &count))
 		return EXIT_USAGE;
 	if (count != 1 || pids[0] == 0)
 		return symbolize_usage_error("-p takes the pid of one process");
@@ -209,7 +209,8 @@ static int answer_process(struct symbolize_indexes *indexes, const struct config
 /* Returns what is wrong with the options, or NULL. */
 static const char *misuse(const struct config *config)
 {
-	int sources = config_given(config, SETTING_executable) + config_given(config, SETTING_pid) +
+	int sources = config_given(config, SETTING_executable) +
+		      config_given(config, SETTING_symbolize_pid) +
 		      config_flag(config, SETTING_kallsyms) + config_given(config, SETTING_profile);
 
 	if (config->rest_count)
@@ -219,12 +220,14 @@ static const char *misuse(const struct config *config)
 		       "the kernel (-k) or a profile (--profile FILE)";
 	if (sources > 1)
 		return "only one of -e, -p, -k and --profile";
-	if (config_given(config, SETTING_profile) && !config_given(config, SETTING_output))
+	if (config_given(config, SETTING_profile) &&
+		!config_given(config, SETTING_symbolize_output))
 		return "--profile needs an output file: -o FILE";
-	if (config_given(config, SETTING_output) && !config_given(config, SETTING_profile))
+	if (config_given(config, SETTING_symbolize_output) &&
+		!config_given(config, SETTING_profile))
 		return "-o is only for --profile: results go to standard output";
 	if (config_flag(config, SETTING_raw) && !config_flag(config, SETTING_kallsyms) &&
-		!config_given(config, SETTING_pid))
+		!config_given(config, SETTING_symbolize_pid))
 		return "--raw is only for addresses of the kernel: with -k or -p";
 	return NULL;
 }
@@ -236,8 +239,8 @@ static int symbolize_run(const struct config *config, const struct symbolize_sty
 	symbolize_indexes_init(&indexes, config);
 	if (config_given(config, SETTING_profile))
 		return symbolize_profile(&indexes, style, config_text(config, SETTING_profile),
-			config_text(config, SETTING_output));
-	if (config_given(config, SETTING_pid))
+			config_text(config, SETTING_symbolize_output));
+	if (config_given(config, SETTING_symbolize_pid))
 		return answer_process(&indexes, config, style);
 	if (config_flag(config, SETTING_kallsyms))
 		return answer_kernel(config, style);

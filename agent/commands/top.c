@@ -13,6 +13,7 @@
 #include <sys/epoll.h>
 #include <unistd.h>
 
+#include "agent/report/nameless.h"
 #include "agent/sampler/sampler.h"
 #include "agent/sampler/seam/runtime_fibers.h"
 #include "agent/settings/cache_directory.h"
@@ -26,15 +27,18 @@
 #include "agent/top/output.h"
 #include "agent/top/screen.h"
 #include "agent/top/snapshot.h"
+#include "agent/top/table_json.h"
 #include "agent/top/terminal.h"
 #include "agent/top/view.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/descriptors.h"
 #include "base/log.h"
+#include "base/pid_namespace.h"
 
 enum {
 	SCREEN_LIMIT_BYTES = 64 << 20,
+	NOTE_BYTES = 768,
 	KEY_BYTES = 64, /* read in one call */
 	MIN_COLUMNS = 20,
 	MAX_COLUMNS = 1024,
@@ -51,6 +55,7 @@ struct top {
 	uint64_t delay_ns;
 	uint64_t iterations; /* 0 = unlimited */
 	bool batch;
+	bool json; /* and batch */
 
 	struct loop *loop;
 	struct turn_stats turns;
@@ -62,6 +67,8 @@ struct top {
 	struct view view;
 	struct snapshot *snapshot; /* NULL until the first interval ends */
 	struct screen_facts facts;
+	char note[NOTE_BYTES];
+	bool contained; /* processes outside of our PID namespace may be meant, too */
 
 	uint64_t began_own_ns; /* CPU time of fathom at the start of the interval */
 	uint64_t sealed_own_ns; /* used in the previous interval */
@@ -98,6 +105,8 @@ static void draw(struct top *t)
 
 	loop_step(t->loop, "screen");
 	buffer_init(&out, SCREEN_LIMIT_BYTES);
+	if (t->json && !t->snapshot)
+		return;
 	t->dirty = output_is_pending(t->output);
 	if (t->dirty)
 		return;
@@ -106,7 +115,8 @@ static void draw(struct top *t)
 	else
 		terminal_size(&t->terminal, &form.columns, &form.lines);
 	t->facts.pending_builds = sampler_pending_builds(t->sampler);
-	err = screen_draw(&out, &t->view, t->snapshot, &t->facts, &form);
+	err = t->json ? table_json(&out, &t->view, t->snapshot, &t->facts)
+		      : screen_draw(&out, &t->view, t->snapshot, &t->facts, &form);
 	if (!err)
 		err = output_put(t->output, &out);
 	if (err)
@@ -128,13 +138,39 @@ static void on_failed(void *context, int error)
 	top_end(context, error);
 }
 
+/* ---- the note -------------------------------------------------------------------------------- */
+
+/* What keeps the table from saying more: foremost that processes or names are missing. */
+static void top_note(struct top *t, const struct report_sources *sources)
+{
+	struct report_nameless *list = NULL;
+	char hint[512];
+	size_t count = 0;
+
+	t->facts.note = NULL;
+	if (report_nameless(sources, 1, &list, &count))
+		count = 0;
+	if (t->contained)
+		snprintf(t->note, sizeof(t->note), PID_NAMESPACE_TROUBLE "; " PID_NAMESPACE_FIX);
+	else if (count) {
+		nameless_hint(list, NULL, hint, sizeof(hint));
+		snprintf(t->note, sizeof(t->note), "unnamed: %.0f%% of %.64s: %s",
+			100.0 * (double)list->count / (double)list->total, list->program, hint);
+	}
+	if (t->contained || count)
+		t->facts.note = t->note;
+	report_nameless_free(list, count);
+}
+
 /* ---- intervals ------------------------------------------------------------------------------- */
 
 static uint64_t own_cpu_ns(const struct top *t)
 {
 	uint64_t ns = 0, runs = 0;
 
-	return clock_cpu_ns() + (sampler_bpf_time(t->sampler, &ns, &runs) ? ns : 0);
+	return clock_cpu_ns() + sampler_builds_cpu_ns(t->sampler) +
+	       sampler_file_helper_cpu_ns(t->sampler) +
+	       (sampler_bpf_time(t->sampler, &ns, &runs) ? ns : 0);
 }
 
 static void end_interval(struct top *t)
@@ -170,6 +206,7 @@ static void top_on_sealed(void *context, const struct sealed_window *window)
 	}
 	snapshot_destroy(t->snapshot);
 	t->snapshot = snapshot;
+	top_note(t, &sources);
 	t->facts.interval_ns = window->ended_ns - window->began_ns;
 	t->facts.own_ns = t->sealed_own_ns;
 	t->facts.time_s = (int64_t)(clock_real_ns() / (1000 * MS));
@@ -359,6 +396,7 @@ static int top_run(struct top *t)
 {
 	int err = sampler_prepare(t->sampler, PREPARE_MS * MS);
 
+	t->contained = !t->sampling.targeted && pid_namespace_is_contained();
 	t->facts.frequency_hz = t->sampling.collect.frequency_hz;
 	t->facts.cpus = (unsigned int)sysconf(_SC_NPROCESSORS_ONLN);
 	t->facts.metrics = sampler_metrics(t->sampler);
@@ -433,14 +471,15 @@ static int plan(struct top *t, const struct config *config)
 
 	t->delay_ns = config_number(config, SETTING_delay);
 	t->iterations = config_number(config, SETTING_iterations);
-	t->batch = config_flag(config, SETTING_batch);
+	t->json = config_flag(config, SETTING_json);
+	t->batch = t->json || config_flag(config, SETTING_batch);
 	if (t->delay_ns < MIN_DELAY_MS * MS || t->delay_ns > MAX_DELAY_MS * MS)
 		return top_refuse("-d must be 0.1 to 3600 seconds");
 	if (config_given(config, SETTING_iterations) && !t->iterations)
 		return top_refuse("-n must be 1 or more");
 	if (!t->batch && !isatty(STDOUT_FILENO))
 		return top_refuse("standard output is not a terminal: use -b to print tables one "
-				  "after the other");
+				  "after the other, or --json");
 	err = plan_view(t, config);
 	if (!err)
 		err = sampling_options(config, "top", &t->sampling);

@@ -225,7 +225,8 @@ static int trace_options_limits(const struct config *config, struct trace_plan *
 static int trace_options_outputs(const struct config *config, struct trace_plan *plan)
 {
 	plan->probing.json = config_flag(config, SETTING_json);
-	plan->events = config_text(config, SETTING_output);
+	plan->probing.quiet = config_flag(config, SETTING_quiet);
+	plan->events = config_text(config, SETTING_trace_output);
 	if (plan->events && (!*plan->events || !strcmp(plan->events, "-")))
 		return trace_options_refuse("-o needs a file: standard output has the summary");
 	if (plan->events && plan->probing.json && !plan->probing.dry_run)

@@ -25,6 +25,7 @@ struct upload {
 	struct remotes *remotes;
 	struct remote *remote;
 	const struct labels *external;
+	bool quiet;
 	bool sample_labels; /* the server accepts sample labels */
 	const char *path; /* path of the current file */
 	bool answered;
@@ -155,9 +156,10 @@ static int upload_file(struct upload *u, const char *path)
 			err == -E2BIG
 				? "more series, sample types or comments than a server should get"
 				: strerror(-err));
-	fprintf(stderr, "%s: %llu profiles, %llu samples, %llu bytes sent\n", path,
-		(unsigned long long)u->payloads, (unsigned long long)u->samples,
-		(unsigned long long)u->bytes);
+	if (!u->quiet)
+		fprintf(stderr, "%s: %llu profiles, %llu samples, %llu bytes sent\n", path,
+			(unsigned long long)u->payloads, (unsigned long long)u->samples,
+			(unsigned long long)u->bytes);
 	return err;
 }
 
@@ -185,6 +187,7 @@ static int open_and_upload(const struct config *config, struct remote_settings *
 {
 	autofree char *message = NULL;
 	struct upload u = { .external = &settings->external,
+		.quiet = config_flag(config, SETTING_quiet),
 		.sample_labels =
 			remote_type_has(settings->options.type, REMOTE_WANTS_SAMPLE_LABELS) };
 	int status, err;

@@ -8,6 +8,7 @@
 #include "agent/daemon/daemon_internal.h"
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/pid_namespace.h"
 
 enum {
 	HOTTEST = 10,
@@ -19,7 +20,8 @@ static const uint64_t ENOUGH_NS = UINT64_C(5000000000);
 
 static bool to_a_person(const struct daemon *d)
 {
-	return config_flag(&d->config, SETTING_announce) || isatty(STDERR_FILENO);
+	return config_flag(&d->config, SETTING_announce) ||
+	       (isatty(STDERR_FILENO) && !config_flag(&d->config, SETTING_quiet));
 }
 
 /* HOST:PORT for a local browser: loopback for a wildcard address, the bound port for port 0. */
@@ -70,6 +72,8 @@ void daemon_announce(const struct daemon *d)
 			   d->settings.frequency_hz, address ? address : "", serve_port(d->serve),
 			   d->http_socket ? d->http_socket : "")
 		 : log_info("sampling", "hz=%" PRIu64, d->settings.frequency_hz);
+	if (pid_namespace_is_contained())
+		log_warn(PID_NAMESPACE_TROUBLE, "to_do=\"" PID_NAMESPACE_FIX "\"%s", "");
 	if (!to_a_person(d))
 		return;
 	fprintf(stderr, "fathom samples this machine %" PRIu64 " times a second on each CPU.\n",

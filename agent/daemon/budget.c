@@ -48,6 +48,11 @@ uint64_t budget_look(struct budget *b, const struct budget_cost *cost, uint64_t 
 	return b->current_hz;
 }
 
+void budget_restart(struct budget *b)
+{
+	b->last_time_ns = 0;
+}
+
 double budget_for_probes(const struct budget *b)
 {
 	if (b->share <= 0)

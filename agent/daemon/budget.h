@@ -32,5 +32,7 @@ void budget_init(struct budget *b, double share, uint64_t wanted_hz);
  * baseline: start-up is not the steady state.
  */
 uint64_t budget_look(struct budget *b, const struct budget_cost *cost, uint64_t now_ns);
+/* What is used from now until the next look does not count, which only sets the baseline again. */
+void budget_restart(struct budget *b);
 /* The share of one CPU that measuring functions may cost; -1 = there is no limit. */
 double budget_for_probes(const struct budget *b);

@@ -69,6 +69,11 @@ static void on_budget(void *context)
 	uint64_t before = d->budget.current_hz, hz;
 
 	loop_step(d->loop, "frequency");
+	/* Somebody has asked for what that costs, and it ends soon. */
+	if (daemon_is_hurried(d)) {
+		budget_restart(&d->budget);
+		return;
+	}
 	hz = budget_look(&d->budget, &cost, clock_monotonic_ns());
 	daemon_share_with_probes(d);
 	if (hz == before)
@@ -326,6 +331,7 @@ static int daemon_make(struct daemon *d)
 static void daemon_unmake(struct daemon *d)
 {
 	daemon_on_demand_deinit(d);
+	daemon_nameless_deinit(d);
 	serve_destroy(d->serve);
 	/* Both use the sampler's metrics until they end. */
 	daemon_export_destroy(d->export, EXPORT_GRACE_NS);

@@ -2,6 +2,7 @@
 #pragma once
 /* Shared by the daemon's files: daemon.c, windows.c, http.c, settings.c and others. */
 #include "agent/sampler/seam/calls.h"
+#include "agent/report/nameless.h"
 #include "agent/report/report.h"
 #include "agent/daemon/budget.h"
 #include "agent/settings/config.h"
@@ -20,6 +21,7 @@ struct on_demand {
 	struct daemon *daemon;
 	struct serve_reply *reply; /* NULL = free */
 	struct windows_tap *tap;
+	unsigned int hz; /* at least that many samples a second; 0 = as usual */
 	int timer;
 };
 
@@ -65,6 +67,9 @@ struct daemon {
 	bool disk_full; /* storing the last window evicted old profiles */
 	bool ready, stopping;
 	bool hottest_reported;
+	struct report_nameless *nameless; /* programs without names, at the last look */
+	size_t nameless_count;
+	uint64_t nameless_ns; /* of the last look, CLOCK_MONOTONIC; 0 = none yet */
 	struct on_demand on_demand[DAEMON_MAX_ON_DEMAND];
 };
 
@@ -94,6 +99,10 @@ int daemon_watch_clock(struct daemon *d);
 void daemon_full(void *context);
 /* Applies the budget's frequency and starts a new window: a window has one period. */
 void daemon_set_frequency(struct daemon *d);
+/* The sampling frequency: what the budget allows, or more while a profile on demand wants more. */
+uint64_t daemon_frequency(const struct daemon *d);
+/* Whether it is a profile on demand that decides. */
+bool daemon_is_hurried(const struct daemon *d);
 void daemon_sealed(void *context, const struct sealed_window *window);
 /* Removes profiles over the limits of the local store, if there is one. */
 void daemon_trim_store(struct daemon *d);
@@ -130,6 +139,12 @@ uint64_t daemon_probe_traps_ns(const struct daemon *d);
 void daemon_share_budget(struct daemon *d);
 /* Gives measuring functions what sampling leaves of it. */
 void daemon_share_with_probes(struct daemon *d);
+
+/* nameless_programs.c */
+/* Looks which programs have no names, if the last look was a while ago. */
+void daemon_nameless_look(struct daemon *d, const struct report_sources *sources);
+void daemon_nameless_deinit(struct daemon *d);
+void daemon_nameless_write(const struct daemon *d, struct json *j);
 
 /* status.c */
 int daemon_write_status(void *context, struct buffer *out);

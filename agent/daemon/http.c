@@ -16,6 +16,7 @@
 #include "base/clock.h"
 #include "base/descriptors.h"
 #include "base/io.h"
+#include "base/version.h"
 
 enum { ON_DEMAND_LIMIT_BYTES = 256 << 20 };
 
@@ -141,8 +142,10 @@ static int write_metrics(void *context, struct buffer *out)
 		{ "fathom_configured_frequency_hertz", "", "Configured sampling frequency, per CPU",
 			EXPOSITION_GAUGE, (double)d->settings.frequency_hz },
 		{ "fathom_effective_frequency_hertz", "",
-			"Sampling frequency in effect, per CPU, lowered to keep --cpu-budget",
-			EXPOSITION_GAUGE, (double)d->budget.current_hz },
+			"Sampling frequency in effect, per CPU, lowered to keep --cpu-budget, "
+			"higher while "
+			"a profile on demand asks for it",
+			EXPOSITION_GAUGE, (double)daemon_frequency(d) },
 		{ "fathom_overhead_cpu_seconds_total", "part=\"user\"",
 			"CPU time of the agent itself, by part: user (its process), bpf (its BPF "
 			"programs), index_builds (its child processes), file_helper (the child "
@@ -247,11 +250,36 @@ static int write_latency(void *context, int64_t from_ms, int64_t to_ms, struct b
 
 /* ---- profiles on demand --------------------------------------------------------------------- */
 
+uint64_t daemon_frequency(const struct daemon *d)
+{
+	uint64_t hz = d->budget.current_hz;
+
+	for (size_t i = 0; i < DAEMON_MAX_ON_DEMAND; i++)
+		hz = MAX(hz, (uint64_t)d->on_demand[i].hz);
+	return hz;
+}
+
+bool daemon_is_hurried(const struct daemon *d)
+{
+	return daemon_frequency(d) != d->budget.current_hz;
+}
+
+static void on_demand_hurry(struct on_demand *o, unsigned int hz)
+{
+	struct daemon *d = o->daemon;
+	uint64_t before = daemon_frequency(d);
+
+	o->hz = hz;
+	if (daemon_frequency(d) != before && !d->stopping)
+		daemon_set_frequency(d);
+}
+
 static void on_demand_end(struct on_demand *o)
 {
 	loop_cancel(o->daemon->loop, o->timer);
 	if (o->tap)
 		sampler_tap_close(o->daemon->sampler, o->tap);
+	on_demand_hurry(o, 0);
 	*o = (struct on_demand){ .timer = -1 };
 }
 
@@ -305,12 +333,12 @@ static int http_check_process(uint32_t pid, struct buffer *why)
 	return -ESRCH;
 }
 
-static int http_begin_profile(void *context, struct serve_reply *reply, unsigned int seconds_wanted,
-	uint32_t pid, struct buffer *why)
+static int http_begin_profile(void *context, struct serve_reply *reply,
+	const struct serve_profile_wish *wish, struct buffer *why)
 {
 	struct daemon *d = context;
 	struct on_demand *o = NULL;
-	int err = pid ? http_check_process(pid, why) : 0;
+	int err = wish->pid ? http_check_process(wish->pid, why) : 0;
 
 	if (err)
 		return err;
@@ -322,9 +350,10 @@ static int http_begin_profile(void *context, struct serve_reply *reply, unsigned
 		.daemon = d,
 		.timer = -1,
 	};
-	err = sampler_tap_open(d->sampler, pid, &o->tap);
+	on_demand_hurry(o, wish->hz);
+	err = sampler_tap_open(d->sampler, wish->pid, &o->tap);
 	if (!err)
-		err = loop_timer(d->loop, seconds_wanted * UINT64_C(1000000000), 0, on_demand_over,
+		err = loop_timer(d->loop, wish->seconds * UINT64_C(1000000000), 0, on_demand_over,
 			o, &o->timer);
 	if (err) {
 		on_demand_end(o);

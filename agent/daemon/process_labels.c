@@ -11,6 +11,7 @@
 #include "agent/sampler/seam/process_origin.h"
 #include "base/cleanup.h"
 #include "base/utf8.h"
+#include "base/version.h"
 
 enum {
 	ENVIRONMENT_LABEL_BYTES = LABEL_NAME_BYTES + 1,

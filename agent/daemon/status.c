@@ -14,7 +14,9 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/descriptors.h"
+#include "base/pid_namespace.h"
 #include "base/utf8.h"
+#include "base/version.h"
 
 enum { MAX_TEXT_BYTES = 4096, LABEL_BYTES = 64 };
 
@@ -160,6 +162,8 @@ static void write_identity(struct json *j, const struct daemon *d)
 	status_write_text(j, "kernel", kernel);
 	status_write_text(j, "config_path", config_text(&d->config, SETTING_config_path));
 	status_write_text(j, "started", status_format_time(time, sizeof(time), d->started_real_ns));
+	status_write_text(j, "trouble",
+		pid_namespace_is_contained() ? PID_NAMESPACE_TROUBLE ": " PID_NAMESPACE_FIX : NULL);
 	json_signed(j, "pid", getpid());
 	json_bool(j, "ready", !daemon_not_ready(d));
 	json_decimal(j, "uptime_seconds", status_seconds(clock_monotonic_ns() - d->started_ns), 0);
@@ -172,7 +176,7 @@ static void write_windows(struct json *j, const struct daemon *d)
 	json_decimal(j, "last_window_cpu_seconds", status_seconds(d->last_seal_ns), 6);
 	json_object(j, "frequency_hertz");
 	json_number(j, "configured", d->settings.frequency_hz);
-	json_number(j, "effective", d->budget.current_hz);
+	json_number(j, "effective", daemon_frequency(d));
 	json_close(j);
 }
 
@@ -349,6 +353,7 @@ int daemon_write_status(void *context, struct buffer *out)
 	write_memory(&j, d);
 	write_samples(&j, d);
 	write_side_band(&j, d);
+	daemon_nameless_write(d, &j);
 	write_trouble(&j, d);
 	write_store(&j, d);
 	write_export(&j, d);

@@ -78,7 +78,7 @@ void daemon_set_frequency(struct daemon *d)
 		err = loop_timer(
 			d->loop, FREQUENCY_AGAIN_NS, 0, on_frequency_again, d, &d->frequency_timer);
 	if (d->frequency_timer < 0 &&
-		(sampler_set_frequency(d->sampler, d->budget.current_hz) || err))
+		(sampler_set_frequency(d->sampler, daemon_frequency(d)) || err))
 		log_warn("the sampling frequency could not be changed, ignoring", "%s", "");
 	if (sampler_pause(d->sampler, false))
 		log_warn("a CPU is no longer sampled, ignoring", "%s", "");
@@ -261,6 +261,7 @@ void daemon_sealed(void *context, const struct sealed_window *window)
 	sources = report_window_sources(
 		window, sampler_symbolize(d->sampler), sampler_metrics_to_add(d->sampler));
 	daemon_announce_hottest(d, window, &sources);
+	daemon_nameless_look(d, &sources);
 	loop_step(d->loop, "storing a window");
 	if (d->store)
 		store_window(d, window, &sources);

@@ -306,7 +306,7 @@ bool config_is_hidden(enum setting id)
 bool config_in_file(enum setting id)
 {
 	return !config_is_hidden(id) && id != SETTING_help && id != SETTING_config_path &&
-	       id != SETTING_announce;
+	       id != SETTING_announce && id != SETTING_quiet && id != SETTING_verbose;
 }
 
 /* -1 if the command has no such setting, or it cannot be in a file. */

@@ -15,11 +15,16 @@ static const char *const level_names[] = {
 	[LOG_DEBUG] = "debug",
 };
 
+/* A level that the user names is stronger than -q and -v. */
 static size_t level_number(const struct config *config)
 {
 	const char *level = config_text(config, SETTING_log_level);
 	size_t number = 0;
 
+	if (!config_given(config, SETTING_log_level) && config_flag(config, SETTING_quiet))
+		return LOG_ERROR;
+	if (!config_given(config, SETTING_log_level) && config_flag(config, SETTING_verbose))
+		return LOG_INFO;
 	while (number < ARRAY_SIZE(level_names) && strcmp(level, level_names[number]))
 		number++;
 	return number;
@@ -32,6 +37,9 @@ const char *log_options_problem(const struct config *config, enum setting *ret_s
 	*ret_setting = SETTING_log_level;
 	if (level_number(config) == ARRAY_SIZE(level_names))
 		return "must be error, warn, info or debug";
+	*ret_setting = SETTING_quiet;
+	if (config_flag(config, SETTING_quiet) && config_flag(config, SETTING_verbose))
+		return "excludes --verbose";
 	*ret_setting = SETTING_log_format;
 	return strcmp(format, "logfmt") && strcmp(format, "json") ? "must be logfmt or json" : NULL;
 }

@@ -2,16 +2,15 @@
 #include "agent/settings/sampling_options.h"
 
 #include <errno.h>
-#include <linux/magic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <sys/vfs.h>
 #include <unistd.h>
 
-#include "base/thread_group.h"
+#include "base/cgroup_place.h"
 #include "base/cleanup.h"
+#include "base/pid_namespace.h"
+#include "base/thread_group.h"
 
 enum {
 	MAX_CPUS = 4096,
@@ -19,18 +18,15 @@ enum {
 	MIN_MEMORY_BYTES = 1 << 20,
 };
 
-/* The inode of /proc/self/ns/pid in the initial pid namespace (PROC_PID_INIT_INO). */
-static const ino_t INITIAL_PIDNS = 0xeffffffc;
-
 /* The depth of our pid namespace: NSpid lists one pid per level. */
 static uint32_t pidns_level(void)
 {
-	struct stat info;
 	char line[256];
 	uint32_t level = 0;
+	bool initial;
 	autofclose FILE *status = NULL;
 
-	if (!stat("/proc/self/ns/pid", &info) && info.st_ino == INITIAL_PIDNS)
+	if (!pid_namespace_is_initial(&initial) && initial)
 		return 0;
 	status = fopen("/proc/self/status", "re");
 	while (status && fgets(line, sizeof(line), status)) {
@@ -142,51 +138,23 @@ static int take_cpus(const struct config *config, struct sampling_options *o)
 	return 0;
 }
 
-/*
- * How many levels PATH (absolute) is below the root of its cgroup v2 file system; -1 if it is on
- * another file system. The root is not always /sys/fs/cgroup: next to version 1 it is a
- * subdirectory. Truncates PATH.
- */
-static int cgroup_depth(char *path)
-{
-	struct statfs info;
-	int depth = -1;
-
-	while (*path && !statfs(path, &info) && info.f_type == CGROUP2_SUPER_MAGIC) {
-		depth++;
-		*strrchr(path, '/') = '\0';
-	}
-	return depth;
-}
-
-/*
- * A cgroup v2 directory's inode number is the cgroup id; the depth selects the ancestor to compare.
- */
 static int take_cgroup(
 	const struct config *config, const char *command, struct abi_sampler_config *filter)
 {
-	static const char root[] = "/sys/fs/cgroup";
 	const char *text = config_text(config, SETTING_cgroup);
-	autofree char *path = NULL, *resolved = NULL;
-	struct stat info;
-	int depth;
+	struct cgroup_place place;
+	int err = text ? cgroup_place_find(text, &place) : 0;
 
-	if (!text)
-		return 0;
-	if (asprintf(&path, "%s%s%s", strncmp(text, root, strlen(root)) ? root : "",
-		    *text == '/' ? "" : "/", text) < 0)
-		return -ENOMEM;
-	resolved = realpath(path, NULL);
-	depth = resolved && !stat(resolved, &info) && S_ISDIR(info.st_mode) ? cgroup_depth(resolved)
-									    : -1;
-	if (depth < 0) {
-		fprintf(stderr, "fathom %s: -G %s: no such cgroup (v2) below %s\n", command, text,
-			root);
+	if (err == -ENOENT) {
+		fprintf(stderr, "fathom %s: -G %s: no such cgroup (v2) below " CGROUP_PLACES "\n",
+			command, text);
 		return -EINVAL;
 	}
-	filter->cgroup_id = info.st_ino;
-	filter->cgroup_level = (uint32_t)depth + 1;
-	return 0;
+	if (text && !err) {
+		filter->cgroup_id = place.id;
+		filter->cgroup_level = place.level;
+	}
+	return err;
 }
 
 static int capture_stacks(
@@ -273,6 +241,8 @@ int sampling_options(
 	struct sampling_options o = { 0 };
 	int err;
 
+	if (config_flag(config, SETTING_stacks) && !config_flag(config, SETTING_quiet))
+		fprintf(stderr, "fathom %s: -g is not needed: stacks are always taken\n", command);
 	err = take_rate(config, command, &o.collect);
 	if (!err)
 		err = take_tasks(config, command, &o);

@@ -109,7 +109,7 @@ static void put_title(struct screen *s, const struct snapshot *snapshot)
 		f->frequency_hz);
 }
 
-static uint64_t lost_samples(const struct metrics *metrics)
+uint64_t screen_lost_samples(const struct metrics *metrics)
 {
 	uint64_t total = 0;
 
@@ -144,7 +144,7 @@ static void put_health(struct screen *s, const struct snapshot *snapshot)
 	autocall(buffer_deinit) struct buffer text;
 
 	buffer_init(&text, LONGEST_LINE);
-	buffer_printf(&text, "lost: %" PRIu64, lost_samples(f->metrics));
+	buffer_printf(&text, "lost: %" PRIu64, screen_lost_samples(f->metrics));
 	put_reasons(&text, f->metrics);
 	if (snapshot && snapshot->summary.user_stacks)
 		buffer_printf(&text, "; complete stacks: %.1f%%",
@@ -283,7 +283,9 @@ static void put_body(struct screen *s, struct view *v, struct snapshot *snapshot
 	struct rows none = { 0 }, *rows = snapshot ? &snapshot->by[v->by] : &none;
 	size_t shown = count_shown(rows, v->filter);
 
-	v->page = s->lines > HEAD_LINES ? s->lines - HEAD_LINES : 1;
+	size_t head = HEAD_LINES + (s->facts->note ? 1 : 0);
+
+	v->page = s->lines > head ? s->lines - head : 1;
 	if (v->first + v->page > shown)
 		v->first = shown > v->page && s->lines ? shown - v->page : 0;
 	rows_order(rows, v->key, v->reverse);
@@ -310,6 +312,8 @@ int screen_draw(struct buffer *out, struct view *v, struct snapshot *snapshot,
 	buffer_string(out, s.ansi ? HOME : "");
 	put_title(&s, snapshot);
 	put_health(&s, snapshot);
+	if (facts->note)
+		put_line(&s, facts->note, false);
 	if (v->help)
 		put_help(&s);
 	else

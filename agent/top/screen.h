@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * Draws a snapshot as text: three lines of totals, column names, the rows. Repaints in place with a
- * few sequences that every VT100 descendant knows, or writes plain lines.
+ * Draws a snapshot as text: three or four lines of totals, column names, the rows. Repaints in
+ * place with a few sequences that every VT100 descendant knows, or writes plain lines.
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -27,8 +27,11 @@ struct screen_facts {
 	unsigned int cpus;
 	unsigned int pending_builds;
 	const struct metrics *metrics;
+	const char *note; /* a line of its own below the totals; NULL = none */
 };
 
+/* Samples lost so far, for whatever reason. */
+uint64_t screen_lost_samples(const struct metrics *metrics);
 /*
  * Appends the screen to OUT. SNAPSHOT is NULL during the first interval. Sorts SNAPSHOT's rows and
  * updates V's first row and page size.

@@ -25,6 +25,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/io.h"
+#include "base/version.h"
 #include "symbolizer/debuginfod/debuginfod_fetch.h"
 #include "symbolizer/debuginfod/debuginfod_wire.h"
 #include "symbolizer/sandbox/sandbox_wire.h"

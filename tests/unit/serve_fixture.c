@@ -86,8 +86,8 @@ void serve_send_reply(void *context)
 		"application/octet-stream", "a profile", 9);
 }
 
-static int profile_begin(void *context, struct serve_reply *reply, unsigned int seconds,
-	uint32_t pid, struct buffer *why)
+static int profile_begin(void *context, struct serve_reply *reply,
+	const struct serve_profile_wish *wish, struct buffer *why)
 {
 	struct serve_fixture *f = context;
 	int timer;
@@ -95,8 +95,9 @@ static int profile_begin(void *context, struct serve_reply *reply, unsigned int 
 	if (f->begin_error == -ESRCH)
 		(void)buffer_string(why, "no such process\n");
 
-	f->seconds = seconds;
-	f->pid = pid;
+	f->seconds = wish->seconds;
+	f->pid = wish->pid;
+	f->hz = wish->hz;
 	if (f->begin_error)
 		return f->begin_error;
 	if (f->one_place && f->reply)

@@ -26,6 +26,7 @@ struct serve_fixture {
 	unsigned int seconds, reloads;
 	unsigned int send_status; /* 0 = 200 */
 	uint32_t pid;
+	unsigned int hz;
 	int begin_error, reload_error, file_error, metrics_error;
 	int64_t from_ns, to_ns; /* of the list of profiles */
 	int64_t from_ms, to_ms; /* of function latency */

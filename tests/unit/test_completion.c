@@ -68,7 +68,7 @@ static void bash_completes_what_is_typed(void **state)
 		"agent record top latency trace symbolize pgo upload view check completion --help "
 		"--version\n");
 	bash_offers("fathom re", "record\n");
-	bash_offers("fathom completion ''", "bash zsh\n");
+	bash_offers("fathom completion ''", "bash zsh fish\n");
 	bash_offers("fathom top --by ''", "process function goroutine\n");
 	bash_offers("fathom top --by =", "process function goroutine\n");
 	bash_offers("fathom top --by = f", "function\n");
@@ -254,7 +254,7 @@ static void zsh_is_given_options_and_their_values(void **state)
 	has_line(text, "--json[print JSON]");
 	has_line(text, "*: :");
 	assert_null(strstr(text, "frequency"));
-	assert_string_equal(zsh_arguments("fathom completion ''"), "values shell bash zsh\n");
+	assert_string_equal(zsh_arguments("fathom completion ''"), "values shell bash zsh fish\n");
 }
 
 static void zsh_is_given_every_option(void **state)
@@ -288,9 +288,9 @@ static void zsh_is_given_every_option(void **state)
 static void other_shells_have_none(void **state)
 {
 	(void)state;
-	command_expect(&run, "completion", EXIT_USAGE, "usage: fathom completion bash|zsh\n");
+	command_expect(&run, "completion", EXIT_USAGE, "usage: fathom completion bash|zsh|fish\n");
 	command_expect(&run, "completion bash zsh", EXIT_USAGE, "usage: ");
-	command_expect(&run, "completion fish", EXIT_USAGE, "usage: ");
+	command_expect(&run, "completion tcsh", EXIT_USAGE, "usage: ");
 	assert_string_equal(run.out, "");
 }
 

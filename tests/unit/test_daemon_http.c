@@ -7,6 +7,7 @@
 #include <libdeflate.h>
 #include <pthread.h>
 
+#include "base/version.h"
 #include "proto/profile.pb-c.h"
 #include "tests/unit/serve_fixture.h"
 
@@ -253,10 +254,22 @@ static void a_profile_is_answered_after_its_duration(void **state)
 /* The handlers, without a server: to them REPLY is an opaque token. */
 static int begin(struct bench *b, uintptr_t reply, uint32_t pid, struct buffer *why)
 {
+	const struct serve_profile_wish wish = { .seconds = 300, .pid = pid };
 	struct serve_handlers handlers;
 
 	daemon_http_handlers(&b->agent.daemon, &handlers);
-	return handlers.profile_begin(handlers.context, (struct serve_reply *)reply, 300, pid, why);
+	return handlers.profile_begin(handlers.context, (struct serve_reply *)reply, &wish, why);
+}
+
+static void begin_at(struct bench *b, uintptr_t reply, unsigned int hz)
+{
+	const struct serve_profile_wish wish = { .seconds = 300, .hz = hz };
+	struct serve_handlers handlers;
+
+	daemon_http_handlers(&b->agent.daemon, &handlers);
+	assert_int_equal(
+		handlers.profile_begin(handlers.context, (struct serve_reply *)reply, &wish, NULL),
+		0);
 }
 
 static void cancel(struct bench *b, uintptr_t reply)
@@ -265,6 +278,29 @@ static void cancel(struct bench *b, uintptr_t reply)
 
 	daemon_http_handlers(&b->agent.daemon, &handlers);
 	handlers.profile_cancel(handlers.context, (struct serve_reply *)reply);
+}
+
+/* The highest wish counts for as long as its profile lasts; what is sampled anyway is enough. */
+static void a_profile_may_want_a_higher_frequency(void **state)
+{
+	struct bench *b = *state;
+	struct daemon *d = &b->agent.daemon;
+
+	d->budget.current_hz = 19;
+	begin_at(b, 1, 5);
+	assert_int_equal(daemon_frequency(d), 19);
+	assert_false(daemon_is_hurried(d));
+	begin_at(b, 2, 499);
+	assert_int_equal(b->agent.sampler.hz, 499);
+	assert_true(daemon_is_hurried(d));
+	begin_at(b, 3, 997);
+	assert_int_equal(b->agent.sampler.hz, 997);
+	cancel(b, 3);
+	assert_int_equal(b->agent.sampler.hz, 499);
+	cancel(b, 2);
+	assert_int_equal(b->agent.sampler.hz, 19);
+	assert_false(daemon_is_hurried(d));
+	daemon_on_demand_deinit(d);
 }
 
 static void at_most_eight_profiles_run_at_a_time(void **state)
@@ -376,6 +412,7 @@ int main(void)
 		CASE(a_list_is_limited_to_its_range),
 		CASE(without_a_store_nothing_is_listed),
 		CASE(a_profile_is_answered_after_its_duration),
+		CASE(a_profile_may_want_a_higher_frequency),
 		CASE(at_most_eight_profiles_run_at_a_time),
 		CASE(a_profile_that_cannot_start_occupies_no_slot),
 		CASE(no_profile_starts_during_shutdown),

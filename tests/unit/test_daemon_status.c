@@ -20,6 +20,7 @@
 #include "base/descriptors.h"
 #include "base/secret_file.h"
 #include "base/io.h"
+#include "base/version.h"
 #include "tests/unit/fake_sampler.h"
 
 static const uint64_t SECOND = 1000000000;

@@ -106,7 +106,7 @@ static void every_command_has_a_synopsis_and_a_description(void **state)
 	contains(section(".SH", "SYNOPSIS"),
 		".B fathom record\n[OPTION]... [\\-\\- CMD ARG...]\n.br\n.B fathom top\n");
 	contains(section(".SH", "SYNOPSIS"), ".br\n.B fathom \\-\\-help\n|\n.B \\-\\-version\n");
-	contains(section(".SS", "fathom completion"), "\\(gamake install\\(aq installs both");
+	contains(section(".SS", "fathom completion"), "\\(gamake install\\(aq installs them");
 }
 
 static void options_tell_their_values_defaults_and_environment(void **state)

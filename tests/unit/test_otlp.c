@@ -15,6 +15,7 @@
 #include "base/cleanup.h"
 #include "base/file_hash.h"
 #include "base/gzip.h"
+#include "base/version.h"
 #include "pprof/pprof.h"
 #include "proto/otlp_profiles.pb-c.h"
 #include "proto/profile.pb-c.h"

@@ -17,6 +17,7 @@
 
 #include "agent/daemon/process_labels.h"
 #include "base/cleanup.h"
+#include "base/version.h"
 #include "tests/unit/report_fixture.h"
 
 enum { LONG_BYTES = 60 << 10 };

@@ -137,7 +137,8 @@ static void a_run_goes_step_by_step(void **state)
 	says(" 100.0% 100.0%  _start  /bin/program\n");
 	says("lost:     0\n");
 	says("wrote ");
-	says("; look at it with: go tool pprof -http=: ");
+	says("; look at it with: fathom view ");
+	says(", or go tool pprof -http=: -tagroot=comm ");
 	says_not("waits");
 	says_not("recording: ");
 	assert_true(file_is_there(path));
@@ -171,7 +172,7 @@ static void waits_are_said_with_the_samples(void **state)
 	command_expect(&run, "record -d 0.001 -o /dev/null", EXIT_DONE, "samples:  1 in 0.0 s\n");
 	says("waits:    1 completed, 0.003 s in total\n");
 	says("us per sample or wait");
-	says("at waiting: go tool pprof -http=: -sample_index=off_cpu /dev/null\n");
+	says("at waiting: go tool pprof -http=: -tagroot=comm -sample_index=off_cpu /dev/null\n");
 }
 
 static void a_targeted_run_waits_longer_for_names(void **state)

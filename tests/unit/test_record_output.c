@@ -197,6 +197,11 @@ static void nothing_sampled_says_why(void **state)
 
 static void a_run_is_summed_up(void **state)
 {
+	static char java[] = "java", none[] = "", app[] = "app", file[] = "/nowhere/app";
+	static const struct report_nameless nameless[] = {
+		{ .program = java, .file = none, .pid = 42, .count = 100, .total = 120 },
+		{ .program = app, .file = file, .why = NAMELESS_STRIPPED, .count = 3, .total = 40 },
+	};
 	static const struct report_hot hot[] = {
 		{ .name = "main", .module = "app", .self_count = 150, .total_count = 200 },
 		{ .name = "[unknown]", .module = "", .self_count = 1, .total_count = 1 },
@@ -216,6 +221,8 @@ static void a_run_is_summed_up(void **state)
 		.bpf_ns = 5000,
 		.bpf_runs = 2,
 		.elapsed_ns = 12340000000,
+		.nameless = nameless,
+		.nameless_count = 2,
 		.output = "p.pb.gz",
 	};
 
@@ -229,10 +236,17 @@ static void a_run_is_summed_up(void **state)
 		"\nsamples:  200 in 12.3 s\n"
 		"lost:     0\n"
 		"stacks:   95.0% of user stacks complete, 50.0% of user samples named\n"
+		"unnamed:  java, 50.0% of all samples: JIT code without a perf map: jcmd 42 "
+		"Compiler.perfmap; its callers need -XX:+PreserveFramePointer\n"
+		"          app, 1.5% of all samples: no symbols in /nowhere/app: install its debug "
+		"symbols, set --debuginfod-urls, or do not strip it\n"
 		"indexes:  7 from the cache, 8 built\n"
 		"own CPU:  3.0 ms, 15.0 us per sample; indexing new modules 4.6 ms; "
 		"in BPF 2.50 us per sample\n"
-		"\nwrote p.pb.gz; look at it with: go tool pprof -http=: p.pb.gz\n");
+		"\nwrote p.pb.gz; look at it with: fathom view p.pb.gz, or go tool pprof -http=: "
+		"p.pb.gz\n");
+	r.everything = true;
+	assert_non_null(strstr(printed(&r), "go tool pprof -http=: -tagroot=comm p.pb.gz\n"));
 }
 
 static void waits_have_lines_of_their_own(void **state)
@@ -257,7 +271,7 @@ static void waits_have_lines_of_their_own(void **state)
 		"indexes:  0 from the cache, 0 built\n"
 		"own CPU:  0.0 ms, 1.0 us per sample or wait; "
 		"in BPF 3.00 us per sample or context switch\n"
-		"\nwrote p; look at it with: go tool pprof -http=: p\n"
+		"\nwrote p; look at it with: fathom view p, or go tool pprof -http=: p\n"
 		"at waiting: go tool pprof -http=: -sample_index=off_cpu p\n");
 	r.output = NULL;
 	assert_null(strstr(printed(&r), "pprof"));

@@ -185,7 +185,8 @@ static void test_profile_is_answered_later(void **state)
 	struct serve_fixture *f = *state;
 
 	f->send_soon = true;
-	assert_int_equal(serve_ask(f, "GET /debug/pprof/profile?seconds=5&pid=42"), 200);
+	assert_int_equal(serve_ask(f, "GET /debug/pprof/profile?seconds=5&pid=42&hz=499"), 200);
+	assert_int_equal(f->hz, 499);
 	assert_int_equal(f->seconds, 5);
 	assert_int_equal(f->pid, 42);
 	assert_string_equal(serve_body(f), "a profile");
@@ -214,7 +215,8 @@ static void test_only_a_profile_is_saved_as_a_file(void **state)
 static void test_profile_limits(void **state)
 {
 	static const char *const bad[] = { "seconds=0", "seconds=301", "seconds=x",
-		"seconds=", "seconds=1.5", "pid=0", "pid=-1", "pid=x", "pid=99999999999" };
+		"seconds=", "seconds=1.5", "pid=0", "pid=-1", "pid=x", "pid=99999999999", "hz=0",
+		"hz=x", "hz=1001" };
 	struct serve_fixture *f = *state;
 	char path[128];
 

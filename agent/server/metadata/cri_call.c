@@ -9,6 +9,7 @@
 
 #include "base/cleanup.h"
 #include "base/utf8.h"
+#include "base/version.h"
 
 enum { URL_BYTES = 128, CONNECT_TIMEOUT_MS = 5000, HEADER_VALUE_BYTES = 256 };
 

@@ -9,6 +9,7 @@
 #include "base/buffer.h"
 #include "base/cleanup.h"
 #include "base/utf8.h"
+#include "base/version.h"
 
 enum {
 	CONNECT_TIMEOUT_MS = 5000,

@@ -18,6 +18,7 @@ enum {
 	MAX_SECONDS = 300,
 	FALLBACK_SECONDS = 30, /* the default of Go's own handler */
 	MAX_PID = 1 << 22,
+	MAX_HZ = 1000,
 };
 
 static const int64_t MS_NS = 1000000;
@@ -29,7 +30,9 @@ static const char INDEX[] =
 	"<!DOCTYPE html>\n<title>fathom: profiles on demand</title>\n"
 	"<h1>Profiles on demand</h1>\n"
 	"<p><a href=\"profile?seconds=5\">profile?seconds=5</a>: CPU, all processes, five seconds "
-	"(1 to 300; with <code>&amp;pid=N</code> of one process)</p>\n"
+	"(1 to 300; with <code>&amp;pid=N</code> of one process, with <code>&amp;hz=N</code> at a "
+	"higher "
+	"frequency, up to 1000)</p>\n"
 	"<p>Best read by <code>go tool pprof "
 	"http://HOST:PORT/debug/pprof/profile?seconds=5</code></p>\n"
 	"<p><a href=\"/\">Flame graphs of the recent past</a></p>\n";
@@ -184,19 +187,20 @@ static enum MHD_Result answer_pprof_index(struct serve_reply *r, const char *res
 }
 
 static int routes_begin_profile(
-	struct serve_reply *r, unsigned int seconds, uint32_t pid, struct buffer *why)
+	struct serve_reply *r, const struct serve_profile_wish *wish, struct buffer *why)
 {
 	const struct serve_handlers *h = &r->serve->handlers;
-	int err = h->profile_begin(h->context, r, seconds, pid, why);
+	int err = h->profile_begin(h->context, r, wish, why);
 
 	if (err == -EAGAIN && reply_cancel_half_closed(r->serve))
-		err = h->profile_begin(h->context, r, seconds, pid, why);
+		err = h->profile_begin(h->context, r, wish, why);
 	return err;
 }
 
 static enum MHD_Result answer_pprof_profile(struct serve_reply *r, const char *rest)
 {
-	uint64_t seconds = FALLBACK_SECONDS, pid = 0;
+	uint64_t seconds = FALLBACK_SECONDS, pid = 0, hz = 0;
+	struct serve_profile_wish wish;
 	struct buffer why;
 	int err;
 
@@ -205,8 +209,13 @@ static enum MHD_Result answer_pprof_profile(struct serve_reply *r, const char *r
 		return reply_text(r, MHD_HTTP_BAD_REQUEST, "seconds= takes 1 to 300\n");
 	if (!number_argument(r, "pid", MAX_PID, &pid) || (argument(r, "pid") && !pid))
 		return reply_text(r, MHD_HTTP_BAD_REQUEST, "pid= must be a process ID\n");
+	if (!number_argument(r, "hz", MAX_HZ, &hz) || (argument(r, "hz") && !hz))
+		return reply_text(r, MHD_HTTP_BAD_REQUEST, "hz= takes 1 to 1000\n");
+	wish = (struct serve_profile_wish){
+		.seconds = (unsigned int)seconds, .pid = (uint32_t)pid, .hz = (unsigned int)hz
+	};
 	buffer_init(&why, FIGURES_LIMIT_BYTES);
-	err = routes_begin_profile(r, (unsigned int)seconds, (uint32_t)pid, &why);
+	err = routes_begin_profile(r, &wish, &why);
 	if (err == -ESRCH)
 		return reply_buffer(r, MHD_HTTP_NOT_FOUND, PLAIN, &why);
 	buffer_deinit(&why);

@@ -37,6 +37,13 @@
 struct serve;
 struct serve_reply; /* a request to be answered later */
 
+/* A profile on demand. */
+struct serve_profile_wish {
+	unsigned int seconds;
+	uint32_t pid; /* 0 = all */
+	unsigned int hz; /* at least so many samples a second on each CPU; 0 = as many as usual */
+};
+
 struct serve_handlers {
 	/* Append the body. Return 0 or a negative errno (→ 500). */
 	int (*metrics)(void *context, struct buffer *out);
@@ -51,10 +58,10 @@ struct serve_handlers {
 	int (*profile_file)(void *context, const char *path, int *ret_fd);
 	/*
 	 * Begin a profile on demand. Answer REPLY by serve_reply_send() after this call returns,
-	 * from the loop. PID 0 = all. -EAGAIN → 429; -ESRCH → 404 with the text written to WHY.
+	 * from the loop. -EAGAIN → 429; -ESRCH → 404 with the text written to WHY.
 	 */
-	int (*profile_begin)(void *context, struct serve_reply *reply, unsigned int seconds,
-		uint32_t pid, struct buffer *why);
+	int (*profile_begin)(void *context, struct serve_reply *reply,
+		const struct serve_profile_wish *wish, struct buffer *why);
 	/* The client left before the answer, or its slot was needed: forget REPLY. */
 	void (*profile_cancel)(void *context, struct serve_reply *reply);
 	/* Reload the settings. OUT (why not, which key) becomes the body. 0 → 200, else 400. */

@@ -18,6 +18,7 @@
 #include "base/cleanup.h"
 #include "base/file_hash.h"
 #include "base/gzip.h"
+#include "base/version.h"
 
 enum {
 	PLAIN_BYTES = 64 << 20, /* the uncompressed pprof */

@@ -13,6 +13,7 @@
 
 #include "agent/server/export/remote/remote_internal.h"
 #include "base/cleanup.h"
+#include "base/version.h"
 
 enum { CONNECT_TIMEOUT_MS = 10000 };
 
