@@ -7,6 +7,7 @@
 #   make bench         figures, beside the peers'     make format     clang-format
 #   make install DESTDIR= PREFIX=/usr/local SYSCONFDIR=/etc    make clean
 #   make image         a container image of this machine's architecture: build/fathom-image.tar
+#   make deb, make rpm packages for this distribution: build/fathom.deb, build/fathom.rpm
 #   SAN=address,undefined  a sanitizer build in a folder of its own
 #   WERROR=            warnings do not fail the build (for packagers)
 
@@ -96,7 +97,7 @@ elsewhere := $(filter-out $(O)/%,$(filter build/%,$(MAKECMDGOALS)))
 $(if $(elsewhere),$(error SAN=$(SAN) builds in $(O)/, there is nothing to do for $(elsewhere)))
 endif
 
-.PHONY: FORCE all check check-unit check-scenario lint format fuzz bench mutation install image clean compile_commands ldlibs
+.PHONY: FORCE all check check-unit check-scenario lint format fuzz bench mutation install image deb rpm clean compile_commands ldlibs
 all: $(O)/fathom $(if $(SAN),,$(O)/fathom.1 $(O)/completion/fathom $(O)/completion/_fathom $(O)/completion/fathom.fish compile_commands.json)
 
 # ---- generated code -------------------------------------------------------------------------
@@ -309,6 +310,14 @@ image: $(O)/fathom
 	$(Q)export SOURCE_DATE_EPOCH="$${SOURCE_DATE_EPOCH:-$$(git log -1 --format=%ct 2>/dev/null)}"; \
 		deploy/image/rootfs $(O)/fathom $(O)/image && deploy/image/archive --version '$(version)' --revision "$$(git rev-parse HEAD 2>/dev/null)" \
 		-o $(O)/fathom-image.tar $(image_machine)=$(O)/image
+
+# Packages: deploy/README.md.
+deb: all
+	$(call say,DEB,$(O)/fathom.deb)
+	$(Q)deploy/deb/build '$(O)' '$(version)' '$(O)/fathom.deb'
+rpm: all
+	$(call say,RPM,$(O)/fathom.rpm)
+	$(Q)deploy/rpm/build '$(O)' '$(version)' '$(O)/fathom.rpm'
 
 clean:
 	rm -rf build compile_commands.json
