@@ -248,14 +248,14 @@ static const struct command commands[] = {
 		.summary = "show a pprof file, or the difference of two, in a browser",
 		.synopsis = "FILE [--diff BASE] [-o OUT.html]",
 		.usage = "usage: fathom view FILE [--diff BASE] [-o OUT.html]\n"
-			 "Shows a pprof file (from fathom record, Go, or any other tool) as flame "
-			 "graph and table,\n"
+			 "Shows a pprof file (from fathom record, Go, or any other tool), or what "
+			 "`perf script` printed,\nas flame graph and table, "
 			 "on a free port of this machine until Ctrl-C, or written as one file that "
 			 "any browser opens.\n"
 			 "\n",
 		.description =
-			"Shows a pprof file, of fathom or of another tool, as the page that an "
-			"agent has: flame graph, table, filters by label, each type of value. With "
+			"Shows a pprof file, of fathom or of another tool, the output of perf "
+			"script, or collapsed stacks, as the page that an agent has: flame graph, table, filters by label, each type of value. With "
 			"--diff it shows what has changed since BASE. The page is served on a free "
 			"port of loopback, for the same user and root only, until Ctrl-C; with -o "
 			"it is written as one HTML file that contains the profile, needs no server "

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * `fathom view`: a pprof file, or the difference of two, as the page that an agent has. The page
+ * `fathom view`: a profile (pprof, or a text of other tools), or the difference of two, as the page that an agent has. The page
  * contains the profiles: it is written as one file, or served on a free port of loopback until
  * Ctrl-C.
  */
@@ -12,6 +12,7 @@
 
 #include "agent/commands/commands.h"
 #include "agent/commands/output_file.h"
+#include "agent/commands/text_profile.h"
 #include "agent/commands/upload.h"
 #include "agent/loop/loop.h"
 #include "agent/server/serve/page_file.h"
@@ -26,6 +27,7 @@ enum {
 	VIEW_DEPTH = 16384, /* of a stack, and labels of a sample: as the page's pprof.js */
 };
 
+static const char PERF_DATA[] = "PERFILE2"; /* how perf.data begins */
 static const char ANY_PORT[] = "127.0.0.1:0";
 
 struct view {
@@ -56,6 +58,41 @@ static int view_refuse(const char *path, int err, const char *why)
 	else
 		fprintf(stderr, "fathom view: cannot read %s: %s\n", path, strerror(-err));
 	return err;
+}
+
+/* A file of another tool: its bytes, decompressed. */
+static int view_read_plain(const char *path, struct buffer *out)
+{
+	autocall(buffer_deinit) struct buffer file;
+	int err;
+
+	buffer_init(&file, UPLOAD_FILE_BYTES);
+	err = io_read_file(AT_FDCWD, path, &file);
+	if (err)
+		return err;
+	return gzip_is(file.bytes, file.size) ? gzip_inflate(file.bytes, file.size, out)
+					      : buffer_append(out, file.bytes, file.size);
+}
+
+/*
+ * Appends a text of `perf script`, or collapsed stacks, to OUT as pprof. -ENOENT: the file is no
+ * text, and may be pprof.
+ */
+static int view_read_text(const char *path, struct buffer *out, const char **ret_why)
+{
+	autocall(buffer_deinit) struct buffer plain;
+	int err;
+
+	buffer_init(&plain, UPLOAD_PLAIN_BYTES);
+	err = view_read_plain(path, &plain);
+	if (!err && plain.size >= strlen(PERF_DATA) &&
+		!memcmp(plain.bytes, PERF_DATA, strlen(PERF_DATA))) {
+		*ret_why = "it is perf's own; view what `perf script -i FILE` prints";
+		return -EBADMSG;
+	}
+	if (err || !text_profile_is(plain.bytes, plain.size))
+		return -ENOENT;
+	return text_profile_read(plain.bytes, plain.size, out, ret_why);
 }
 
 /* Appends the file's bytes, compressed, to OUT. */
@@ -89,8 +126,11 @@ static int view_read(struct view *v, size_t number)
 	const char *path = v->paths[number];
 	struct upload_profile profile;
 	const char *why = "";
-	int err = upload_profile_read(path, &profile, &why);
+	int err = view_read_text(path, &v->files[number], &why);
 
+	if (err != -ENOENT)
+		return err ? view_refuse(path, err, why) : 0;
+	err = upload_profile_read(path, &profile, &why);
 	if (!err) {
 		if (!view_fits(&profile)) {
 			why = "a sample has too many locations or labels";
