@@ -43,12 +43,13 @@ Q := $(if $(V),,@)
 say = $(if $(V),,@printf '  %-8s %s\n' '$(1)' '$(2)')
 
 # In a clone what `git describe` says: 0.2.0 at the tag v0.2.0, then 0.2.0-7-g1a2b3c4; before the first tag,
-# VERSION and the commit. Elsewhere, as in a tarball, VERSION.
+# VERSION with the number of commits. Elsewhere, as in a tarball, VERSION.
 version := $(shell cat VERSION 2>/dev/null || echo 0)
 ifneq ($(wildcard .git),)
 described := $(patsubst v%,%,$(shell git describe --tags --match 'v[0-9]*' --dirty 2>/dev/null))
 commit := $(shell git describe --always --exclude '*' --dirty 2>/dev/null)
-version := $(or $(described),$(version)$(addprefix -g,$(commit)))
+commits := $(shell git rev-list --count HEAD 2>/dev/null)
+version := $(or $(described),$(version)$(if $(commit),-$(commits)-g$(commit)))
 endif
 machine := $(shell uname -m)
 bpf_arch := $(if $(filter aarch64,$(machine)),arm64,x86)

@@ -442,6 +442,8 @@ const app = (() => {
 				texts.push(`This page could not show the response: ${this.fault}. Choose another range, or reload.`);
 			if (this.away)
 				texts.push(`The agent does not respond (${this.away}). The data shown is older; trying again.`);
+			if (this.status.trouble)
+				texts.push(`The agent is ${format.clean(this.status.trouble)}.`);
 			if (this.dropped)
 				texts.push(`The newest ${this.listed.length.toLocaleString("en")} profiles are shown, ` +
 					`${this.dropped.toLocaleString("en")} older ones are not: choose a shorter range.`);
@@ -561,13 +563,13 @@ const app = (() => {
 
 		showDetails() {
 			const spot = this.spot();
-			if (spot) controls.details(...spot, this.samples.type);
+			if (spot) controls.details(...spot, this.samples.type, this.status);
 			else controls.noDetails();
 		}
 
 		showTip(shown, node, x, y) {
 			if (node < 0 || !this.rows.length) this.tip.hide();
-			else this.tip.show(controls.facts(shown, node, this.samples.type), x, y);
+			else this.tip.show(controls.facts(shown, node, this.samples.type, this.status), x, y);
 		}
 
 		/* ---- what the user does ---------------------------------------------------------- */

@@ -154,17 +154,34 @@ const controls = (() => {
 	}
 
 	/* What is told of NODE: texts, `marks` and `figures` lists of them. */
-	function facts(shown, node, type) {
+	/* What would name FRAME, as the agent found out for its program; "" if it has a name. */
+	function advice(frame, status) {
+		if (frame.kind !== samples.KINDS.unknown) return "";
+		const isJit = frame.module === "[anon]";
+		const told = (status.unnamed_programs || [])
+			.filter((p) => isJit ? !p.file : p.file === frame.module);
+		if (told.length) return told.map((p) => `${p.program}: ${p.to_do}`).join("; ");
+		if (isJit)
+			return "JIT code without a perf map: its compiler has to write /tmp/perf-PID.map " +
+				"(java: jcmd PID Compiler.perfmap, node: --perf-basic-prof)";
+		if (frame.module.startsWith("/"))
+			return `no symbols in ${frame.module}: install its debug symbols, or set --debuginfod-urls`;
+		return "";
+	}
+
+	/* STATUS is the agent's. */
+	function facts(shown, node, type, status) {
 		const frame = shown.frameOf(node);
 		const marks = [];
 		if (frame && frame.inlined) marks.push("inlined");
 		if (frame && frame.kind) marks.push(KIND_TEXTS[frame.kind]);
 		return { name: frame ? format.clean(frame.name) : "all", marks,
-			where: frame ? place(shown, node, frame) : "", figures: figures(shown, node, type) };
+			where: frame ? [place(shown, node, frame), format.clean(advice(frame, status || {}))]
+				.filter(Boolean).join("  ·  ") : "", figures: figures(shown, node, type) };
 	}
 
-	function details(shown, node, type) {
-		const { name, marks, where, figures: lines } = facts(shown, node, type);
+	function details(shown, node, type, status) {
+		const { name, marks, where, figures: lines } = facts(shown, node, type, status);
 		byId("d-name").textContent = name;
 		byId("d-name").title = name;
 		byId("d-marks").replaceChildren(...marks.map((text) => element("span", text, "mark")));
