@@ -88,6 +88,7 @@ static int map_index(struct index *index, int fd)
 		return -errno;
 	index->map = map;
 	index->size = (size_t)st.st_size;
+	index_touch(index);
 	return check(index);
 }
 
@@ -412,10 +413,14 @@ size_t index_bytes(const struct index *index)
 
 const void *index_file(const struct index *index)
 {
+	index_touch(index);
 	return index->map;
 }
 
-void index_forget_pages(const struct index *index)
+void index_forget_pages(struct index *index)
 {
+	if (!index->touched)
+		return;
+	index->touched = false;
 	madvise((void *)(uintptr_t)index->map, index->size, MADV_DONTNEED);
 }

@@ -108,5 +108,8 @@ size_t index_wanted_count(const struct index *index);
 const char *index_wanted(const struct index *index, size_t number);
 size_t index_bytes(const struct index *index); /* of the mapping */
 const void *index_file(const struct index *index); /* its index_bytes() bytes */
-/* Lets the kernel reclaim the mapping's pages; the next lookup reads them again. */
-void index_forget_pages(const struct index *index);
+/*
+ * Lets the kernel reclaim the mapping's pages; the next lookup reads them again. Costs nothing if
+ * there was no lookup since the last call.
+ */
+void index_forget_pages(struct index *index);

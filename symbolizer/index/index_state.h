@@ -8,12 +8,20 @@ struct index {
 	const uint8_t *map;
 	size_t size;
 	struct index_header header; /* a copy, so it cannot change after the check */
+	bool touched; /* pages of the mapping may be resident */
 };
+
+/* Readers do not change an index, but they make its pages resident. */
+static inline void index_touch(const struct index *index)
+{
+	((struct index *)(uintptr_t)index)->touched = true;
+}
 
 /* Both inside the mapping: index_open() checked each table's place and size. */
 static inline const void *index_table_start(
 	const struct index *index, enum index_table_number number)
 {
+	index_touch(index);
 	return index->map + index->header.tables[number].offset;
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The index file: the module's facts, page tables, and broken or hostile files. */
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 #include <xxhash.h>
@@ -63,6 +64,39 @@ static void test_facts_of_the_module(void **)
 	assert_true(index_bytes(index) > sizeof(struct index_header));
 	index_forget_pages(index);
 	assert_string_equal(index_text_build_id(index), "abc/def");
+	index_destroy(index);
+}
+
+/* Resident bytes of the mapping that begins at START, from smaps. */
+static unsigned long resident_at(const void *start)
+{
+	FILE *smaps = fopen("/proc/self/smaps", "re");
+	char line[512];
+	unsigned long begin, end, kib = 0;
+	bool mine = false;
+
+	assert_non_null(smaps);
+	while (fgets(line, sizeof(line), smaps)) {
+		if (sscanf(line, "%lx-%lx ", &begin, &end) == 2)
+			mine = begin == (unsigned long)(uintptr_t)start;
+		if (mine && sscanf(line, "Rss: %lu kB", &kib) == 1)
+			break;
+	}
+	fclose(smaps);
+	return kib << 10;
+}
+
+static void test_pages_are_resident_between_a_lookup_and_forgetting(void **)
+{
+	struct index *index = finish(index_writer_create());
+	const void *map = index_file(index);
+
+	for (int round = 0; round < 2; round++) {
+		index_forget_pages(index);
+		assert_int_equal(resident_at(map), 0);
+		assert_string_equal(index_toolchain(index), "");
+		assert_int_not_equal(resident_at(map), 0);
+	}
 	index_destroy(index);
 }
 
@@ -246,6 +280,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_bad_node_numbers_are_refused),
 		cmocka_unit_test(test_facts_of_the_module),
+		cmocka_unit_test(test_pages_are_resident_between_a_lookup_and_forgetting),
 		cmocka_unit_test(test_empty_module),
 		cmocka_unit_test(test_many_functions),
 		cmocka_unit_test(test_each_flipped_byte_is_noticed),
