@@ -106,6 +106,19 @@ int intern_bytes(struct intern *in, const void *bytes, size_t size, uint32_t *re
 	return 0;
 }
 
+bool intern_known(const struct intern *in, const void *bytes, size_t size, uint32_t *ret_number)
+{
+	size_t slot;
+
+	if (!in->slot_count)
+		return false;
+	slot = intern_find(in, hash_bytes(bytes, size), bytes, size);
+	if (!in->slots[slot])
+		return false;
+	*ret_number = in->slots[slot] - 1;
+	return true;
+}
+
 int intern_string(struct intern *in, const char *text, uint32_t *ret_number)
 {
 	return intern_bytes(in, text, strlen(text), ret_number);

@@ -14,6 +14,7 @@ static void on_shrink_caches(void *context)
 	module_sweeper_all(&sampler->module_sweeper, windows_oldest_open_ns(sampler->windows),
 		clock_monotonic_ns());
 	jit_maps_shrink(sampler->jit_maps);
+	symbolize_shrink(sampler->symbolize);
 }
 
 static void on_forget_index_pages(void *context)

@@ -92,6 +92,7 @@ static void on_index_replaced(void *context, const struct module *m, const struc
 {
 	struct sampler *sampler = context;
 
+	symbolize_index_replaced(sampler->symbolize);
 	/* One that was asked for without functions may have them. */
 	if (index_has_functions(index))
 		sampler_latency_index(sampler, m, index);

@@ -4,10 +4,16 @@
 
 static const struct index *on_index(void *context, const struct module *m)
 {
+	const struct sampler *sampler = context;
+
+	return module_indexes_get(sampler->module_indexes, m);
+}
+
+static void on_looks_up(void *context)
+{
 	struct sampler *sampler = context;
 
 	memory_guard_count_lookup(&sampler->memory_guard);
-	return module_indexes_get(sampler->module_indexes, m);
 }
 
 static const struct perf_map *on_perf_map(void *context, uint32_t process)
@@ -37,6 +43,7 @@ int sampler_symbolize_create(struct sampler *sampler)
 		&(struct symbolize_options){
 			.modules = sampler->modules,
 			.index = on_index,
+			.looks_up = on_looks_up,
 			.perf_map = on_perf_map,
 			.runtime_names = on_runtime_names,
 			.context = sampler,

@@ -92,6 +92,13 @@ static const struct index *index_of(void *context, const struct module *module)
 	return module == f->program ? f->index : NULL;
 }
 
+static void looks_up(void *context)
+{
+	struct fixture *f = context;
+
+	f->looked_up++;
+}
+
 static const struct perf_map *perf_map_of(void *context, uint32_t process)
 {
 	struct fixture *f = context;
@@ -189,6 +196,7 @@ int report_setup(void **state)
 				 &(struct symbolize_options){
 					 .modules = f->modules,
 					 .index = index_of,
+					 .looks_up = looks_up,
 					 .perf_map = perf_map_of,
 					 .runtime_names = runtime_names_of,
 					 .context = f,

@@ -48,6 +48,7 @@ struct fixture {
 	void (*runtime_names)(void *context, uint32_t process, const struct abi_frame *frame,
 		struct runtime_names *names);
 	struct symbolize *symbolize;
+	unsigned int looked_up; /* times that the index was searched */
 	struct report_sources sources;
 	struct report_options options;
 };

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "agent/report/frame_keys.h"
+#include "agent/sampler/symbolize/known_frames.h"
 #include "agent/sampler/symbolize/symbolize.h"
 #include "base/cleanup.h"
 #include "tests/unit/report_fixture.h"
@@ -104,6 +105,105 @@ static void another_window_has_mappings_of_its_own(void **state)
 	assert_int_equal(answer.mapping->start, SEGMENT_ADDRESS);
 }
 
+static void names_are_kept_for_the_next_windows(void **state)
+{
+	struct fixture *f = *state;
+	struct symbolized first, again;
+	const uint64_t places[] = { MAIN + 0x90, START, NAMELESS, UNWOUND };
+
+	for (size_t i = 0; i < ARRAY_SIZE(places); i++) {
+		f->looked_up = 0;
+		ask(f, f->one, in_program(places[i], 0, f), &first);
+		assert_int_equal(f->looked_up, 1);
+		symbolize_begin(f->symbolize, NULL);
+		symbolize_begin(f->symbolize, f->kallsyms);
+		ask(f, f->two, in_program(places[i], 0, f), &again);
+		assert_int_equal(f->looked_up, 1);
+		assert_int_equal(again.address, first.address);
+		assert_int_equal(again.outcome, first.outcome);
+		assert_int_equal(again.nameless, first.nameless);
+		assert_int_equal(again.line_count, first.line_count);
+		for (size_t k = 0; k < first.line_count; k++) {
+			assert_string_equal(again.lines[k].name, first.lines[k].name);
+			assert_string_equal(again.lines[k].linkage, first.lines[k].linkage);
+			assert_string_equal(again.lines[k].file, first.lines[k].file);
+			assert_int_equal(again.lines[k].line, first.lines[k].line);
+			assert_int_equal(again.lines[k].column, first.lines[k].column);
+			assert_int_equal(again.lines[k].start_line, first.lines[k].start_line);
+		}
+		assert_int_equal(again.mapping->start, SEGMENT_ADDRESS);
+		assert_string_equal(again.mapping->file_hash, PROGRAM_HASH);
+	}
+}
+
+/* Its own names stand in the answer; whole functions are made of the same names. */
+static void kept_names_stay_whole(void **state)
+{
+	struct fixture *f = *state;
+	struct symbolized frame;
+
+	ask(f, f->one, in_program(MAIN + 0x90, PROFILE_FRAME_FUNCTION, f), &frame);
+	assert_int_equal(frame.line_count, 1);
+	ask(f, f->one, in_program(MAIN + 0x90, 0, f), &frame);
+	assert_int_equal(f->looked_up, 1);
+	assert_int_equal(frame.line_count, 2);
+	assert_string_equal(frame.lines[0].name, "inner");
+}
+
+static void another_index_is_asked_anew(void **state)
+{
+	struct fixture *f = *state;
+	struct index *index = f->index;
+	struct symbolized frame;
+
+	ask(f, f->one, in_program(MAIN, 0, f), &frame);
+	f->index = NULL;
+	ask(f, f->one, in_program(MAIN, 0, f), &frame);
+	assert_int_equal(frame.outcome, SYMBOLIZE_NO_INDEX);
+	f->index = index;
+	ask(f, f->one, in_program(MAIN, 0, f), &frame);
+	assert_int_equal(frame.outcome, SYMBOLIZE_NAMED);
+	assert_int_equal(f->looked_up, 1);
+	symbolize_index_replaced(f->symbolize);
+	ask(f, f->one, in_program(MAIN, 0, f), &frame);
+	assert_int_equal(f->looked_up, 2);
+	symbolize_shrink(f->symbolize);
+	ask(f, f->one, in_program(MAIN, 0, f), &frame);
+	assert_int_equal(f->looked_up, 3);
+}
+
+static void known_frames_are_bounded(void **state)
+{
+	static const size_t limit = 1 << 20;
+	const struct index_frame line = { "a function", "_Z1av", "a.c", 1, 2, 3 };
+	struct known_frame frame = {
+		.index = state, .lines = &line, .line_count = 1, .named = true
+	};
+	struct known_frame_key key = { 0 };
+	struct known_frames known;
+	const struct known_frame *got;
+
+	known_frames_init(&known, limit);
+	for (; key.file_off < 100000; key.file_off++) {
+		frame.address = key.file_off + 7;
+		known_frames_put(&known, &key, &frame);
+	}
+	assert_true(known_frames_bytes(&known) < 2 * limit);
+	key.file_off = 5;
+	got = known_frames_get(&known, &key, state);
+	assert_int_equal(got->address, 12);
+	assert_string_equal(got->lines[0].linkage, "_Z1av");
+	assert_null(known_frames_get(&known, &key, &line));
+	key.file_off = 99999;
+	assert_null(known_frames_get(&known, &key, state));
+	known_frames_trim(&known);
+	assert_int_equal(known_frames_bytes(&known), 0);
+	known_frames_put(&known, &key, &frame);
+	known_frames_trim(&known);
+	assert_non_null(known_frames_get(&known, &key, state));
+	known_frames_deinit(&known);
+}
+
 static void the_kernels_symbols_are_those_of_the_window(void **state)
 {
 	struct fixture *f = *state;
@@ -183,6 +283,10 @@ int main(void)
 		CASE(a_frame_in_no_mapping),
 		CASE(code_in_memory_is_named_for_its_process),
 		CASE(another_window_has_mappings_of_its_own),
+		CASE(names_are_kept_for_the_next_windows),
+		CASE(kept_names_stay_whole),
+		CASE(another_index_is_asked_anew),
+		CASE(known_frames_are_bounded),
 		CASE(the_kernels_symbols_are_those_of_the_window),
 		CASE(how_a_program_was_built),
 		CASE(frames_are_the_same_where_their_names_are),

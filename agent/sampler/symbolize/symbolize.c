@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "agent/sampler/symbolize/known_frames.h"
 #include "base/arena.h"
 #include "base/array.h"
 #include "base/cleanup.h"
@@ -17,6 +18,8 @@
 enum {
 	MAX_MAPPINGS = 1 << 20,
 	MAX_MAPPING_BYTES = 64 << 20,
+	/* Some 10,000 frames: what a busy machine of a few CPUs has in a window. */
+	KNOWN_FRAMES_BYTES = 2 << 20,
 	BUILD_ID_TEXT_BYTES = 2 * BUILD_ID_MAX_BYTES + 1,
 	KERNEL_NAME_BYTES = 128, /* MODULE_NAME_LEN is 56, names of BPF programs are shorter */
 	KERNEL_KEY = '\2',
@@ -48,6 +51,7 @@ struct symbolize {
 	struct intern keys; /* keys of mappings, with matching numbers; unused until the first */
 	struct symbolized_mapping **mappings;
 	size_t mapping_capacity;
+	struct known_frames known;
 	char start[START_TEXT_BYTES]; /* name of the last frame without a symbol */
 };
 
@@ -59,6 +63,7 @@ int symbolize_create(const struct symbolize_options *options, struct symbolize *
 		return -ENOMEM;
 	s->options = *options;
 	arena_init(&s->arena, MAX_MAPPING_BYTES);
+	known_frames_init(&s->known, KNOWN_FRAMES_BYTES);
 	*ret_symbolize = s;
 	return 0;
 }
@@ -76,6 +81,7 @@ void symbolize_destroy(struct symbolize *s)
 	if (!s)
 		return;
 	symbolize_forget(s);
+	known_frames_deinit(&s->known);
 	arena_deinit(&s->arena);
 	free(s);
 }
@@ -83,7 +89,18 @@ void symbolize_destroy(struct symbolize *s)
 void symbolize_begin(struct symbolize *s, const struct kallsyms *kallsyms)
 {
 	symbolize_forget(s);
+	known_frames_trim(&s->known);
 	s->kallsyms = kallsyms;
+}
+
+void symbolize_index_replaced(struct symbolize *s)
+{
+	known_frames_forget(&s->known);
+}
+
+void symbolize_shrink(struct symbolize *s)
+{
+	known_frames_forget(&s->known);
 }
 
 /* Finds or adds the mapping of KEY; if *RET_NEW, the caller fills it in. */
@@ -298,14 +315,55 @@ static void symbolize_nameless(struct symbolize *s, const struct module *module,
 	frame->nameless = true;
 }
 
+/* Asks INDEX for the names of FRAME, whose address is set. */
+static void symbolize_look_up(struct symbolize *s, const struct module *module,
+	const struct index *index, struct symbolized *frame)
+{
+	frame->line_count = index_lookup(index, frame->address, frame->lines, INDEX_MAX_FRAMES);
+	if (frame->line_count)
+		frame->outcome = SYMBOLIZE_NAMED;
+	else
+		symbolize_nameless(s, module, index, frame);
+}
+
+static int symbolize_known(struct symbolize *s, const struct module *module,
+	const struct index *index, const struct known_frame *known, struct symbolized *frame)
+{
+	frame->address = known->address;
+	frame->line_count = known->line_count;
+	frame->outcome = known->named ? SYMBOLIZE_NAMED : SYMBOLIZE_NO_SYMBOL;
+	frame->nameless = !known->named && known->line_count;
+	if (known->line_count)
+		memcpy(frame->lines, known->lines, known->line_count * sizeof(*frame->lines));
+	return file_mapping(s, module, index, known->segment, frame);
+}
+
+static void symbolize_remember(struct symbolize *s, const struct known_frame_key *key,
+	const struct index *index, size_t segment, const struct symbolized *frame)
+{
+	known_frames_put(&s->known, key,
+		&(struct known_frame){
+			.index = index,
+			.lines = frame->lines,
+			.address = frame->address,
+			.segment = (uint32_t)segment,
+			.line_count = (uint16_t)frame->line_count,
+			.named = frame->outcome == SYMBOLIZE_NAMED,
+		});
+}
+
 static int file_frame(struct symbolize *s, const struct frame_place *at, struct symbolized *frame)
 {
 	const struct module *module = at->module;
 	const struct index *index = s->options.index(s->options.context, module);
+	const struct known_frame_key key = { .file_off = frame->address, .module = module->number };
+	const struct known_frame *known = index ? known_frames_get(&s->known, &key, index) : NULL;
 	uint64_t elf_addr;
 	size_t segment;
 	int err;
 
+	if (known)
+		return symbolize_known(s, module, index, known, frame);
 	frame->outcome = index ? SYMBOLIZE_NO_SYMBOL : SYMBOLIZE_NO_INDEX;
 	if (!index || !index_address(index, frame->address, &elf_addr, &segment))
 		return file_mapping(s, module, index, NO_SEGMENT, frame);
@@ -313,11 +371,10 @@ static int file_frame(struct symbolize *s, const struct frame_place *at, struct 
 	if (err)
 		return err;
 	frame->address = elf_addr;
-	frame->line_count = index_lookup(index, elf_addr, frame->lines, INDEX_MAX_FRAMES);
-	if (frame->line_count)
-		frame->outcome = SYMBOLIZE_NAMED;
-	else
-		symbolize_nameless(s, module, index, frame);
+	if (s->options.looks_up)
+		s->options.looks_up(s->options.context);
+	symbolize_look_up(s, module, index, frame);
+	symbolize_remember(s, &key, index, segment, frame);
 	return 0;
 }
 
