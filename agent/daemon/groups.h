@@ -17,6 +17,8 @@
 struct groups {
 	struct intern names; /* a group's number is the number of its name */
 	struct map of_process; /* generation number → group number */
+	uint32_t *samples; /* numbers of the profile's samples, group by group */
+	size_t *ends; /* in `samples`, by group */
 };
 
 enum { GROUPS_LIMIT = 4096 };
@@ -28,5 +30,7 @@ void groups_deinit(struct groups *g);
 uint32_t groups_count(const struct groups *g);
 /* `container-0123456789ab`, a program's file name, or `kernel`. Untrusted bytes. */
 const char *groups_name(const struct groups *g, uint32_t group);
+/* The numbers of the group's samples in the profile, ascending. */
+const uint32_t *groups_samples(const struct groups *g, uint32_t group, size_t *ret_count);
 /* 0 if the process has no sample in the profile. */
 uint32_t groups_of(const struct groups *g, uint32_t process_number);

@@ -150,6 +150,7 @@ static int store_group(struct daemon *d, const struct sealed_window *window,
 
 	options.include = in_group;
 	options.include_context = (void *)filter;
+	options.samples = groups_samples(filter->groups, filter->group, &options.sample_count);
 	options.comment = comment;
 	buffer_init(&out, PROFILE_LIMIT_BYTES);
 	err = report_pprof(sources, &options, &out, &summary);

@@ -46,6 +46,12 @@ struct report_options {
 	/* Selects samples; NULL = all. pprof only. */
 	bool (*include)(void *context, const struct profile_sample *sample);
 	void *include_context;
+	/*
+	 * Numbers of the samples, ascending, if they are known; NULL = all. Those that `include`
+	 * refuses are left out all the same. pprof only.
+	 */
+	const uint32_t *samples;
+	size_t sample_count;
 };
 
 /* What a report of WINDOW reads; borrowed. METRICS are counted in. */

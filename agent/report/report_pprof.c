@@ -99,20 +99,31 @@ static bool included(const struct pprof_report *r, const struct profile_sample *
 	return !options->include || options->include(options->include_context, sample);
 }
 
+static size_t report_pprof_sample_count(const struct pprof_report *r)
+{
+	return r->options->samples ? r->options->sample_count
+				   : profile_sample_count(r->sources->profile);
+}
+
+static const struct profile_sample *report_pprof_sample_at(const struct pprof_report *r, size_t i)
+{
+	return profile_sample_at(
+		r->sources->profile, r->options->samples ? r->options->samples[i] : i);
+}
+
 /* ---- the main binary ---- */
 
 /* The process generation with most samples, 0 if there are none. */
 static int busiest_process(const struct pprof_report *r, uint32_t *ret_process)
 {
-	const struct profile *profile = r->sources->profile;
 	autocall(map_deinit) struct map counts;
 	uint64_t most = 0, count;
 	uint32_t busiest = 0;
 	int err;
 
 	map_init(&counts, MAX_PROCESSES);
-	for (size_t i = 0; i < profile_sample_count(profile); i++) {
-		const struct profile_sample *sample = profile_sample_at(profile, i);
+	for (size_t i = 0; i < report_pprof_sample_count(r); i++) {
+		const struct profile_sample *sample = report_pprof_sample_at(r, i);
 
 		if (!included(r, sample))
 			continue;
@@ -159,8 +170,8 @@ static int put_main_binary_first(struct pprof_report *r)
 	process = window_processes_find(r->sources->processes, busiest);
 	if (!process || !process->program)
 		return 0;
-	for (size_t i = 0; i < profile_sample_count(profile); i++) {
-		const struct profile_sample *sample = profile_sample_at(profile, i);
+	for (size_t i = 0; i < report_pprof_sample_count(r); i++) {
+		const struct profile_sample *sample = report_pprof_sample_at(r, i);
 		struct profile_stack stack = profile_stack_at(profile, sample->stack);
 
 		frame = frame_in_module(&stack, process->program);
@@ -274,11 +285,10 @@ static int report_pprof_add_sample(struct pprof_report *r, const struct profile_
 /* A sample that does not fit is counted as lost; the ones before it stay. */
 static int report_pprof_add_samples(struct pprof_report *r)
 {
-	const struct profile *profile = r->sources->profile;
 	int err;
 
-	for (size_t i = 0; i < profile_sample_count(profile); i++) {
-		const struct profile_sample *sample = profile_sample_at(profile, i);
+	for (size_t i = 0; i < report_pprof_sample_count(r); i++) {
+		const struct profile_sample *sample = report_pprof_sample_at(r, i);
 
 		if (!included(r, sample) || !sample_types_have(&r->options->types, sample->type))
 			continue;
@@ -297,12 +307,11 @@ static int report_pprof_add_samples(struct pprof_report *r)
  */
 static int64_t report_pprof_period_of(const struct pprof_report *r, bool *ret_mean)
 {
-	const struct profile *profile = r->sources->profile;
 	uint64_t period = (uint64_t)r->options->period, count = 0, weight = 0;
 	bool timed = r->options->types.of[SAMPLE_TYPE_TICKS].is_time, changed = false;
 
-	for (size_t i = 0; timed && i < profile_sample_count(profile); i++) {
-		const struct profile_sample *sample = profile_sample_at(profile, i);
+	for (size_t i = 0; timed && i < report_pprof_sample_count(r); i++) {
+		const struct profile_sample *sample = report_pprof_sample_at(r, i);
 
 		if (sample->type != SAMPLE_TYPE_TICKS || !included(r, sample))
 			continue;

@@ -123,6 +123,28 @@ static void only_what_was_sampled_has_a_group(void **state)
 	groups_deinit(&g);
 }
 
+static void each_sample_is_in_its_group(void **state)
+{
+	struct fixture *f = *state;
+	struct profile_frame other = in_program(START, 0, f);
+	const uint32_t *samples;
+	struct groups g;
+	size_t count;
+
+	sample(f, f->one);
+	sample(f, f->two);
+	add_user(f, f->one, &other, 1);
+	g = groups_now(f);
+	samples = groups_samples(&g, groups_of(&g, f->one->number), &count);
+	assert_int_equal(count, 2);
+	assert_int_equal(samples[0], 0);
+	assert_int_equal(samples[1], 2);
+	samples = groups_samples(&g, groups_of(&g, f->two->number), &count);
+	assert_int_equal(count, 1);
+	assert_int_equal(samples[0], 1);
+	groups_deinit(&g);
+}
+
 static void paths_of_hostile_processes(void **state)
 {
 	static const struct {
@@ -192,6 +214,7 @@ int main(void)
 		CASE(without_a_program_the_command_names_it),
 		CASE(a_process_that_is_no_longer_known),
 		CASE(only_what_was_sampled_has_a_group),
+		CASE(each_sample_is_in_its_group),
 		CASE(paths_of_hostile_processes),
 		CASE(no_sample_without_a_group),
 	};
