@@ -59,9 +59,9 @@ typedef int pgo_each_fn(struct pgo *pgo, const struct pgo_samples *samples, cons
 
 static int pgo_read(struct pgo *pgo, const char *path, pgo_each_fn *each, const char **ret_why)
 {
-	autocall(upload_profile_deinit) struct upload_profile profile = { 0 };
+	autocall(pprof_read_deinit) struct pprof_read profile = { 0 };
 	autocall(pgo_samples_deinit) struct pgo_samples samples = { 0 };
-	int err = upload_profile_read(path, &profile, ret_why);
+	int err = pprof_read_file(path, &profile, ret_why);
 
 	if (err == -E2BIG) {
 		*ret_why = "is too large";

@@ -49,14 +49,14 @@ struct pgo_selection {
  * cpu/nanoseconds or both, and no negative value.
  */
 struct pgo_samples {
-	const struct upload_profile *profile;
+	const struct pprof_read *profile;
 	const struct pgo_selection *selection;
 	size_t count_type, time_type; /* indexes of values; SIZE_MAX = the profile has none */
 	bool *mapped; /* by index of the mapping: its file matches selection->program */
 };
 
 /* Returns -EBADMSG if the profile does not qualify, with a constant string in *RET_WHY. */
-int pgo_samples_init(struct pgo_samples *s, const struct upload_profile *profile,
+int pgo_samples_init(struct pgo_samples *s, const struct pprof_read *profile,
 	const struct pgo_selection *selection, const char **ret_why);
 void pgo_samples_deinit(struct pgo_samples *s);
 /* Whether sample NUMBER has CPU time, and is of the selected program. */

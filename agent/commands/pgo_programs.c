@@ -77,8 +77,8 @@ static int pgo_programs_add_sample(
 	if (!mapping)
 		return 0;
 	pgo_samples_values(samples, number, &count, &time_ns);
-	path = upload_text(samples->profile, mapping->filename);
-	build_id = upload_text(samples->profile, mapping->build_id);
+	path = pprof_read_text(samples->profile, mapping->filename);
+	build_id = pprof_read_text(samples->profile, mapping->build_id);
 	length = builds && *build_id ? asprintf(&name, "%s (build ID %s)", path, build_id)
 				     : asprintf(&name, "%s", path);
 	if (length < 0)

@@ -13,7 +13,7 @@ enum { COMM_BYTES = 15 }; /* what the kernel keeps of a thread's name */
 
 static const char *pgo_samples_text(const struct pgo_samples *s, int64_t string)
 {
-	return upload_text(s->profile, string);
+	return pprof_read_text(s->profile, string);
 }
 
 /* ---- values --------------------------------------------------------------------------------- */
@@ -163,7 +163,7 @@ const MESSAGE(Mapping) * pgo_samples_go_mapping(const struct pgo_samples *s, siz
 
 /* ---- a profile ------------------------------------------------------------------------------ */
 
-int pgo_samples_init(struct pgo_samples *s, const struct upload_profile *profile,
+int pgo_samples_init(struct pgo_samples *s, const struct pprof_read *profile,
 	const struct pgo_selection *selection, const char **ret_why)
 {
 	*s = (struct pgo_samples){ .profile = profile, .selection = selection };

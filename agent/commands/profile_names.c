@@ -29,7 +29,7 @@ struct new_function {
 
 struct adding {
 	const struct profile_names_options *options;
-	struct upload_profile *profile;
+	struct pprof_read *profile;
 	MESSAGE(Profile) * message;
 	struct intern strings; /* new strings; number 0 is string 0 of the message */
 	struct intern functions; /* struct new_function; 0 is none */
@@ -124,13 +124,13 @@ static const MESSAGE(Function) * function_of(const struct adding *a, const MESSA
 
 static bool has_text(const struct adding *a, int64_t string)
 {
-	return *upload_text(a->profile, string);
+	return *pprof_read_text(a->profile, string);
 }
 
 static bool profile_names_has_name(const struct adding *a, const MESSAGE(Function) * function)
 {
-	if (pprof_is_nameless(upload_text(a->profile, function->name),
-		    upload_text(a->profile, function->system_name)))
+	if (pprof_is_nameless(pprof_read_text(a->profile, function->name),
+		    pprof_read_text(a->profile, function->system_name)))
 		return false;
 	return has_text(a, function->name) || has_text(a, function->system_name);
 }
@@ -367,7 +367,7 @@ static int profile_names_run(struct adding *a, struct profile_names_counts *coun
 	return err ? err : set_flags(a);
 }
 
-int profile_names_add(struct upload_profile *profile, const struct profile_names_options *options,
+int profile_names_add(struct pprof_read *profile, const struct profile_names_options *options,
 	struct profile_names_counts *ret_counts)
 {
 	autocall(adding_deinit) struct adding a = {

@@ -32,5 +32,5 @@ struct profile_names_counts {
  * true. Returns -E2BIG if a limit is exceeded, -ENOMEM; after an error the message may only be
  * freed.
  */
-int profile_names_add(struct upload_profile *profile, const struct profile_names_options *options,
+int profile_names_add(struct pprof_read *profile, const struct profile_names_options *options,
 	struct profile_names_counts *ret_counts);

@@ -54,7 +54,7 @@ struct naming {
 	struct symbolize_indexes *indexes;
 	struct build_ids build_ids;
 	struct metrics metrics; /* of build_ids; not read */
-	const struct upload_profile *profile;
+	const struct pprof_read *profile;
 	struct source *sources;
 	size_t count, capacity;
 	struct map by_name; /* hash of path and build ID → number */
@@ -322,8 +322,8 @@ static int symbolize_profile_add_source(
 		return err;
 	source = &n->sources[n->count++];
 	*source = (struct source){
-		.path = upload_text(n->profile, mapping->filename),
-		.build_id = upload_text(n->profile, mapping->build_id),
+		.path = pprof_read_text(n->profile, mapping->filename),
+		.build_id = pprof_read_text(n->profile, mapping->build_id),
 	};
 	source->kernel = find_kernel(n, source, mapping);
 	if (!source->kernel)
@@ -335,8 +335,8 @@ static int symbolize_profile_add_source(
 static uint64_t symbolize_profile_source_key(
 	const struct naming *n, const Perftools__Profiles__Mapping *mapping)
 {
-	const char *path = upload_text(n->profile, mapping->filename);
-	const char *build_id = upload_text(n->profile, mapping->build_id);
+	const char *path = pprof_read_text(n->profile, mapping->filename);
+	const char *build_id = pprof_read_text(n->profile, mapping->build_id);
 	const uint64_t parts[3] = { hash_bytes(path, strlen(path)),
 		hash_bytes(build_id, strlen(build_id)),
 		path[0] == '[' ? mapping->memory_start : 0 };
@@ -451,7 +451,7 @@ static int write_message(const Perftools__Profiles__Profile *message, const char
 }
 
 static int symbolize_profile_add_names(struct symbolize_indexes *indexes,
-	const struct symbolize_style *style, struct upload_profile *profile)
+	const struct symbolize_style *style, struct pprof_read *profile)
 {
 	autocall(naming_deinit) struct naming n = { .indexes = indexes, .profile = profile };
 	const struct profile_names_options options = {
@@ -488,13 +488,13 @@ static const char *reason(int err)
 int symbolize_profile(struct symbolize_indexes *indexes, const struct symbolize_style *style,
 	const char *input, const char *output)
 {
-	autocall(upload_profile_deinit) struct upload_profile profile = { 0 };
+	autocall(pprof_read_deinit) struct pprof_read profile = { 0 };
 	const char *why = "";
 	int err = output_file_check(output);
 
 	if (err)
 		return symbolize_profile_failed(output, strerror(-err));
-	err = upload_profile_read(input, &profile, &why);
+	err = pprof_read_file(input, &profile, &why);
 	if (err)
 		return symbolize_profile_failed(input, err == -EBADMSG ? why : reason(err));
 	err = symbolize_profile_add_names(indexes, style, &profile);

@@ -130,7 +130,7 @@ static int64_t modified_ns(const char *path)
 
 static int upload_file(struct upload *u, const char *path)
 {
-	autocall(upload_profile_deinit) struct upload_profile profile = { 0 };
+	autocall(pprof_read_deinit) struct pprof_read profile = { 0 };
 	char service[SERVICE_BYTES];
 	struct upload_series series = {
 		.external = u->external, .service = service, .sample_labels = u->sample_labels
@@ -142,7 +142,7 @@ static int upload_file(struct upload *u, const char *path)
 	u->payloads = u->samples = u->bytes = 0;
 	service_of(path, service);
 	series.time_ns = modified_ns(path);
-	err = upload_profile_read(path, &profile, &why);
+	err = pprof_read_file(path, &profile, &why);
 	if (err) {
 		fprintf(stderr, "fathom upload: %s: %s\n", path,
 			err == -EBADMSG ? why

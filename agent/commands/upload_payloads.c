@@ -27,7 +27,7 @@ enum {
 static const size_t MAX_DEPTH = 1000;
 
 struct splitter {
-	const struct upload_profile *profile;
+	const struct pprof_read *profile;
 	const struct upload_series *series;
 	upload_payload_fn *each;
 	void *context;
@@ -47,8 +47,8 @@ DEFINE_AUTO(pprof);
 static const char *comm_of(const struct splitter *s, const Perftools__Profiles__Sample *sample)
 {
 	for (size_t i = 0; i < sample->n_label; i++) {
-		if (!strcmp(upload_text(s->profile, sample->label[i]->key), "comm"))
-			return upload_text(s->profile, sample->label[i]->str);
+		if (!strcmp(pprof_read_text(s->profile, sample->label[i]->key), "comm"))
+			return pprof_read_text(s->profile, sample->label[i]->str);
 	}
 	return "";
 }
@@ -77,7 +77,7 @@ static void clean_types(struct splitter *s)
 
 	s->type_count = p->n_sample_type;
 	for (size_t i = 0; i < s->type_count; i++) {
-		const char *name = upload_text(s->profile, p->sample_type[i]->type);
+		const char *name = pprof_read_text(s->profile, p->sample_type[i]->type);
 
 		snprintf(s->types[i], sizeof(s->types[i]), "%s", *name ? name : "samples");
 		for (char *c = s->types[i]; *c; c++) {
@@ -91,7 +91,8 @@ static void clean_types(struct splitter *s)
 
 static const char *upload_payloads_unit_of(const struct splitter *s, size_t type)
 {
-	const char *unit = upload_text(s->profile, s->profile->message->sample_type[type]->unit);
+	const char *unit =
+		pprof_read_text(s->profile, s->profile->message->sample_type[type]->unit);
 
 	return *unit ? unit : "count";
 }
@@ -108,11 +109,11 @@ static const char *upload_payloads_default_type(const struct splitter *s)
 {
 	const Perftools__Profiles__Profile *p = s->profile->message;
 
-	const char *wanted = upload_text(s->profile, p->default_sample_type);
+	const char *wanted = pprof_read_text(s->profile, p->default_sample_type);
 
 	/* Compared as strings: the string table may have duplicates. */
 	for (size_t i = 0; *wanted && i < s->type_count; i++) {
-		if (!strcmp(upload_text(s->profile, p->sample_type[i]->type), wanted))
+		if (!strcmp(pprof_read_text(s->profile, p->sample_type[i]->type), wanted))
 			return s->types[i];
 	}
 	return s->types[s->type_count - 1];
@@ -129,13 +130,13 @@ static int begin_piece(struct splitter *s)
 		.period = p->period > 0 ? p->period : 1,
 		.time_ns = upload_payloads_time_of(s),
 		.duration_ns = MAX(p->duration_nanos, 0),
-		.drop_frames = upload_text(s->profile, p->drop_frames),
-		.keep_frames = upload_text(s->profile, p->keep_frames),
-		.doc_url = upload_text(s->profile, p->doc_url),
+		.drop_frames = pprof_read_text(s->profile, p->drop_frames),
+		.keep_frames = pprof_read_text(s->profile, p->keep_frames),
+		.doc_url = pprof_read_text(s->profile, p->doc_url),
 		.limit_bytes = PIECE_LIMIT_BYTES,
 	};
-	const char *type = p->period_type ? upload_text(s->profile, p->period_type->type) : "";
-	const char *unit = p->period_type ? upload_text(s->profile, p->period_type->unit) : "";
+	const char *type = p->period_type ? pprof_read_text(s->profile, p->period_type->type) : "";
+	const char *unit = p->period_type ? pprof_read_text(s->profile, p->period_type->unit) : "";
 	int err;
 
 	for (size_t i = 0; i < s->type_count; i++)
@@ -169,8 +170,8 @@ static int add_mapping(struct splitter *s, uint64_t id, uint64_t *ret_id)
 			.start = mapping->memory_start,
 			.limit = mapping->memory_limit,
 			.offset = mapping->file_offset,
-			.file = upload_text(s->profile, mapping->filename),
-			.build_id = upload_text(s->profile, mapping->build_id),
+			.file = pprof_read_text(s->profile, mapping->filename),
+			.build_id = pprof_read_text(s->profile, mapping->build_id),
 		},
 		ret_id);
 	if (!err)
@@ -189,14 +190,14 @@ static void copy_line(const struct splitter *s, const Perftools__Profiles__Line 
 		return;
 	function = s->profile->message->function[index];
 	*ret_line = (struct pprof_line){
-		.name = upload_text(s->profile, function->name),
-		.system_name = upload_text(s->profile, function->system_name),
-		.file = upload_text(s->profile, function->filename),
+		.name = pprof_read_text(s->profile, function->name),
+		.system_name = pprof_read_text(s->profile, function->system_name),
+		.file = pprof_read_text(s->profile, function->filename),
 		.line = line->line,
 		.column = line->column,
 		.start_line = function->start_line,
-		.nameless = pprof_is_nameless(upload_text(s->profile, function->name),
-			upload_text(s->profile, function->system_name)),
+		.nameless = pprof_is_nameless(pprof_read_text(s->profile, function->name),
+			pprof_read_text(s->profile, function->system_name)),
 	};
 }
 
@@ -235,10 +236,10 @@ static size_t copy_labels(const struct splitter *s, const Perftools__Profiles__S
 		const Perftools__Profiles__Label *label = sample->label[i];
 
 		labels[i] = (struct pprof_label){
-			.key = upload_text(s->profile, label->key),
-			.text = label->str ? upload_text(s->profile, label->str) : NULL,
+			.key = pprof_read_text(s->profile, label->key),
+			.text = label->str ? pprof_read_text(s->profile, label->str) : NULL,
 			.number = label->num,
-			.unit = upload_text(s->profile, label->num_unit),
+			.unit = pprof_read_text(s->profile, label->num_unit),
 		};
 	}
 	return count;
@@ -314,7 +315,7 @@ static int add_comments(struct splitter *s)
 	int err = 0;
 
 	for (size_t i = 0; i < p->n_comment && !err; i++)
-		err = add_comment(s, upload_text(s->profile, p->comment[i]));
+		err = add_comment(s, pprof_read_text(s->profile, p->comment[i]));
 	return err;
 }
 
@@ -379,7 +380,7 @@ static int hand_out_group(struct splitter *s, uint32_t group)
 	return err ? err : end_piece(s, group);
 }
 
-int upload_payloads(const struct upload_profile *profile, const struct upload_series *series,
+int upload_payloads(const struct pprof_read *profile, const struct upload_series *series,
 	upload_payload_fn *each, void *context)
 {
 	struct splitter s = {

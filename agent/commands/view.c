@@ -13,13 +13,13 @@
 #include "agent/commands/commands.h"
 #include "agent/commands/output_file.h"
 #include "agent/commands/text_profile.h"
-#include "agent/commands/upload.h"
 #include "agent/loop/loop.h"
 #include "agent/server/serve/page_file.h"
 #include "agent/server/serve/serve.h"
 #include "base/cleanup.h"
 #include "base/gzip.h"
 #include "base/io.h"
+#include "pprof/pprof_read.h"
 
 enum {
 	VIEW_PROFILES = 2, /* FILE and BASE */
@@ -54,7 +54,7 @@ static int view_refuse(const char *path, int err, const char *why)
 	else if (err == -E2BIG)
 		fprintf(stderr,
 			"fathom view: %s: too large: at most %d MB, and %d MB after gunzip\n", path,
-			UPLOAD_FILE_BYTES >> 20, UPLOAD_PLAIN_BYTES >> 20);
+			PPROF_READ_FILE_BYTES >> 20, PPROF_READ_PLAIN_BYTES >> 20);
 	else
 		fprintf(stderr, "fathom view: cannot read %s: %s\n", path, strerror(-err));
 	return err;
@@ -66,7 +66,7 @@ static int view_read_plain(const char *path, struct buffer *out)
 	autocall(buffer_deinit) struct buffer file;
 	int err;
 
-	buffer_init(&file, UPLOAD_FILE_BYTES);
+	buffer_init(&file, PPROF_READ_FILE_BYTES);
 	err = io_read_file(AT_FDCWD, path, &file);
 	if (err)
 		return err;
@@ -83,7 +83,7 @@ static int view_read_text(const char *path, struct buffer *out, const char **ret
 	autocall(buffer_deinit) struct buffer plain;
 	int err;
 
-	buffer_init(&plain, UPLOAD_PLAIN_BYTES);
+	buffer_init(&plain, PPROF_READ_PLAIN_BYTES);
 	err = view_read_plain(path, &plain);
 	if (!err && plain.size >= strlen(PERF_DATA) &&
 		!memcmp(plain.bytes, PERF_DATA, strlen(PERF_DATA))) {
@@ -101,7 +101,7 @@ static int view_read_bytes(const char *path, struct buffer *out)
 	autocall(buffer_deinit) struct buffer file;
 	int err;
 
-	buffer_init(&file, UPLOAD_FILE_BYTES);
+	buffer_init(&file, PPROF_READ_FILE_BYTES);
 	err = io_read_file(AT_FDCWD, path, &file);
 	if (err)
 		return err;
@@ -109,7 +109,7 @@ static int view_read_bytes(const char *path, struct buffer *out)
 					      : gzip_deflate(file.bytes, file.size, 6, out);
 }
 
-static bool view_fits(const struct upload_profile *profile)
+static bool view_fits(const struct pprof_read *profile)
 {
 	const Perftools__Profiles__Profile *p = profile->message;
 
@@ -124,19 +124,19 @@ static bool view_fits(const struct upload_profile *profile)
 static int view_read(struct view *v, size_t number)
 {
 	const char *path = v->paths[number];
-	struct upload_profile profile;
+	struct pprof_read profile;
 	const char *why = "";
 	int err = view_read_text(path, &v->files[number], &why);
 
 	if (err != -ENOENT)
 		return err ? view_refuse(path, err, why) : 0;
-	err = upload_profile_read(path, &profile, &why);
+	err = pprof_read_file(path, &profile, &why);
 	if (!err) {
 		if (!view_fits(&profile)) {
 			why = "a sample has too many locations or labels";
 			err = -EBADMSG;
 		}
-		upload_profile_deinit(&profile);
+		pprof_read_deinit(&profile);
 	}
 	if (!err)
 		err = view_read_bytes(path, &v->files[number]);
@@ -237,7 +237,7 @@ int command_view(struct invocation *call)
 	v.paths[1] = config_text(config, SETTING_diff);
 	v.count += v.paths[1] != NULL;
 	for (size_t i = 0; i < VIEW_PROFILES; i++)
-		buffer_init(&v.files[i], UPLOAD_PLAIN_BYTES);
+		buffer_init(&v.files[i], PPROF_READ_PLAIN_BYTES);
 	buffer_init(&v.page, VIEW_PAGE_BYTES);
 	err = output ? output_file_check(output) : 0;
 	if (err) {

@@ -16,7 +16,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 DEFINE_AUTO(pgo_merge);
 
-static int read_bytes(const void *bytes, size_t size, struct upload_profile *ret_profile)
+static int read_bytes(const void *bytes, size_t size, struct pprof_read *ret_profile)
 {
 	autoclose int fd = memfd_create("fuzz", MFD_CLOEXEC);
 	const char *why;
@@ -25,10 +25,10 @@ static int read_bytes(const void *bytes, size_t size, struct upload_profile *ret
 	if (fd < 0 || io_write_all(fd, bytes, size))
 		abort();
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
-	return upload_profile_read(path, ret_profile, &why);
+	return pprof_read_file(path, ret_profile, &why);
 }
 
-static uint64_t sum_of(const struct upload_profile *profile)
+static uint64_t sum_of(const struct pprof_read *profile)
 {
 	uint64_t sum = 0;
 
@@ -37,15 +37,15 @@ static uint64_t sum_of(const struct upload_profile *profile)
 	return sum;
 }
 
-static bool is_of_time(const struct upload_profile *profile)
+static bool is_of_time(const struct pprof_read *profile)
 {
-	return !strcmp(upload_text(profile, profile->message->sample_type[0]->type), "cpu");
+	return !strcmp(pprof_read_text(profile, profile->message->sample_type[0]->type), "cpu");
 }
 
 static void check_result(struct pgo_merge *merge)
 {
 	const struct pgo_merge_facts facts = pgo_merge_facts(merge);
-	autocall(upload_profile_deinit) struct upload_profile result = { 0 };
+	autocall(pprof_read_deinit) struct pprof_read result = { 0 };
 	autocall(buffer_deinit) struct buffer out;
 	uint64_t sum, expected;
 
@@ -61,7 +61,7 @@ static void check_result(struct pgo_merge *merge)
 }
 
 /* Twice: the second time everything is known already. */
-static void merge_twice(const struct upload_profile *profile, const struct pgo_selection *selection)
+static void merge_twice(const struct pprof_read *profile, const struct pgo_selection *selection)
 {
 	autocall(auto_pgo_merge_destroy) struct pgo_merge *merge = NULL;
 	autocall(pgo_samples_deinit) struct pgo_samples samples = { 0 };
@@ -82,7 +82,7 @@ static void merge_twice(const struct upload_profile *profile, const struct pgo_s
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	static const struct pgo_selection all = { 0 }, some = { .comm = "shop", .program = "*s*" };
-	struct upload_profile profile;
+	struct pprof_read profile;
 	char text[64];
 	int64_t time_ns;
 
@@ -93,6 +93,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		return 0;
 	merge_twice(&profile, &all);
 	merge_twice(&profile, &some);
-	upload_profile_deinit(&profile);
+	pprof_read_deinit(&profile);
 	return 0;
 }

@@ -12,7 +12,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-static int read_bytes(const void *bytes, size_t size, struct upload_profile *ret_profile)
+static int read_bytes(const void *bytes, size_t size, struct pprof_read *ret_profile)
 {
 	autoclose int fd = memfd_create("fuzz", MFD_CLOEXEC);
 	const char *why;
@@ -21,7 +21,7 @@ static int read_bytes(const void *bytes, size_t size, struct upload_profile *ret
 	if (fd < 0 || io_write_all(fd, bytes, size))
 		abort();
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
-	return upload_profile_read(path, ret_profile, &why);
+	return pprof_read_file(path, ret_profile, &why);
 }
 
 static size_t look_up(
@@ -41,10 +41,10 @@ static size_t look_up(
 	return count;
 }
 
-static void check_again(const struct upload_profile *profile)
+static void check_again(const struct pprof_read *profile)
 {
 	size_t size = perftools__profiles__profile__get_packed_size(profile->message);
-	struct upload_profile again;
+	struct pprof_read again;
 	uint8_t *bytes = malloc(size + 1);
 
 	if (!bytes)
@@ -52,7 +52,7 @@ static void check_again(const struct upload_profile *profile)
 	perftools__profiles__profile__pack(profile->message, bytes);
 	if (read_bytes(bytes, size, &again))
 		abort();
-	upload_profile_deinit(&again);
+	pprof_read_deinit(&again);
 	free(bytes);
 }
 
@@ -62,13 +62,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		.look_up = look_up, .no_inlines = size % 2, .linkage_names = size % 3 == 0
 	};
 	struct profile_names_counts counts;
-	struct upload_profile profile;
+	struct pprof_read profile;
 
 	if (read_bytes(data, size, &profile))
 		return 0;
 	if (profile_names_add(&profile, &options, &counts) || counts.named > counts.nameless)
 		abort();
 	check_again(&profile);
-	upload_profile_deinit(&profile);
+	pprof_read_deinit(&profile);
 	return 0;
 }

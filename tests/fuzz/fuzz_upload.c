@@ -26,16 +26,16 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	int fd = memfd_create("fuzz", MFD_CLOEXEC);
 	struct labels external = { 0 };
 	struct upload_series series = { .external = &external, .service = "f", .time_ns = 1 };
-	struct upload_profile profile;
+	struct pprof_read profile;
 	const char *why;
 	char path[32];
 
 	if (fd < 0 || io_write_all(fd, data, size))
 		abort();
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
-	if (!upload_profile_read(path, &profile, &why)) {
+	if (!pprof_read_file(path, &profile, &why)) {
 		upload_payloads(&profile, &series, check_payload, NULL);
-		upload_profile_deinit(&profile);
+		pprof_read_deinit(&profile);
 	}
 	close(fd);
 	return 0;

@@ -217,17 +217,17 @@ static void says(const char *text)
 		fail_msg("'%s' is not in '%s'", text, run.err);
 }
 
-static void read_merge(struct upload_profile *ret_profile)
+static void read_merge(struct pprof_read *ret_profile)
 {
 	const char *why = "";
-	int err = upload_profile_read(below("default.pgo"), ret_profile, &why);
+	int err = pprof_read_file(below("default.pgo"), ret_profile, &why);
 
 	if (err)
 		fail_msg("%s: %s", strerror(-err), why);
 }
 
 static const MESSAGE(Function) *
-	function_at(const struct upload_profile *p, const MESSAGE(Sample) * sample, size_t depth)
+	function_at(const struct pprof_read *p, const MESSAGE(Sample) * sample, size_t depth)
 {
 	uint64_t index;
 
@@ -238,10 +238,10 @@ static const MESSAGE(Function) *
 	return p->message->function[index];
 }
 
-static bool has_comment(const struct upload_profile *p, const char *text)
+static bool has_comment(const struct pprof_read *p, const char *text)
 {
 	for (size_t i = 0; i < p->message->n_comment; i++) {
-		if (strstr(upload_text(p, p->message->comment[i]), text))
+		if (strstr(pprof_read_text(p, p->message->comment[i]), text))
 			return true;
 	}
 	return false;
@@ -249,7 +249,7 @@ static bool has_comment(const struct upload_profile *p, const char *text)
 
 static void samples_of_one_program_are_summed(void **state)
 {
-	autocall(upload_profile_deinit) struct upload_profile p = { 0 };
+	autocall(pprof_read_deinit) struct pprof_read p = { 0 };
 	const MESSAGE(Sample) * sample;
 	const MESSAGE(Function) * function;
 
@@ -261,8 +261,8 @@ static void samples_of_one_program_are_summed(void **state)
 	says("samples:  8 (0.00 s of CPU time) in 2 profiles, from 2026-11-24T12:00:00Z to "
 	     "2026-11-24T12:01:10Z\n");
 	read_merge(&p);
-	assert_string_equal(upload_text(&p, p.message->sample_type[0]->type), "cpu");
-	assert_string_equal(upload_text(&p, p.message->sample_type[1]->type), "samples");
+	assert_string_equal(pprof_read_text(&p, p.message->sample_type[0]->type), "cpu");
+	assert_string_equal(pprof_read_text(&p, p.message->sample_type[1]->type), "samples");
 	assert_int_equal(p.message->n_sample_type, 2);
 	assert_int_equal(p.message->time_nanos, NOON * S);
 	assert_int_equal(p.message->duration_nanos, 20 * S);
@@ -274,12 +274,12 @@ static void samples_of_one_program_are_summed(void **state)
 	assert_int_equal(sample->n_label, 0);
 	assert_int_equal(sample->n_location_id, 2);
 	function = function_at(&p, sample, 0);
-	assert_string_equal(upload_text(&p, function->name), "main.sort[go.shape.int]");
-	assert_string_equal(upload_text(&p, function->system_name), "main.sort[go.shape.int]");
-	assert_string_equal(upload_text(&p, function->filename), "/w/m.go");
+	assert_string_equal(pprof_read_text(&p, function->name), "main.sort[go.shape.int]");
+	assert_string_equal(pprof_read_text(&p, function->system_name), "main.sort[go.shape.int]");
+	assert_string_equal(pprof_read_text(&p, function->filename), "/w/m.go");
 	assert_int_equal(function->start_line, 5);
 	assert_int_equal(p.message->location[0]->line[0]->line, 7);
-	assert_string_equal(upload_text(&p, function_at(&p, sample, 1)->name), "main.main");
+	assert_string_equal(pprof_read_text(&p, function_at(&p, sample, 1)->name), "main.main");
 	assert_int_equal(p.message->n_location, 2);
 	assert_true(has_comment(&p, ": 2 profiles of files, from 2026-11-24T12:00:00Z"));
 	assert_true(has_comment(&p, "only samples of executable=/srv/shop"));
@@ -288,7 +288,7 @@ static void samples_of_one_program_are_summed(void **state)
 
 static void two_files_of_a_window_cover_it_once(void **state)
 {
-	autocall(upload_profile_deinit) struct upload_profile p = { 0 };
+	autocall(pprof_read_deinit) struct pprof_read p = { 0 };
 
 	(void)state;
 	WRITE("a.pb.gz", NOON, shop_samples);
@@ -410,7 +410,7 @@ static void stored_windows_are_chosen_by_time(void **state)
 /* A damaged file costs no more than its own samples, and the profile says so. */
 static void damaged_files_of_a_store_are_counted(void **state)
 {
-	autocall(upload_profile_deinit) struct upload_profile p = { 0 };
+	autocall(pprof_read_deinit) struct pprof_read p = { 0 };
 
 	(void)state;
 	make_store();
@@ -448,13 +448,13 @@ static void options_are_checked(void **state)
 /* Reads a.pb.gz, lets CHANGE spoil it, and writes it back. */
 static void spoil(void (*change)(MESSAGE(Profile) * p))
 {
-	autocall(upload_profile_deinit) struct upload_profile p = { 0 };
+	autocall(pprof_read_deinit) struct pprof_read p = { 0 };
 	autofree uint8_t *bytes = NULL;
 	const char *why;
 	size_t size;
 
 	WRITE("a.pb.gz", NOON, shop_samples);
-	assert_int_equal(upload_profile_read(below("a.pb.gz"), &p, &why), 0);
+	assert_int_equal(pprof_read_file(below("a.pb.gz"), &p, &why), 0);
 	change(p.message);
 	size = perftools__profiles__profile__get_packed_size(p.message);
 	bytes = malloc(size);
@@ -520,7 +520,7 @@ static void profiles_that_are_no_cpu_profiles_are_refused(void **state)
 
 static void absurd_profiles_are_merged_within_bounds(void **state)
 {
-	autocall(upload_profile_deinit) struct upload_profile p = { 0 };
+	autocall(pprof_read_deinit) struct pprof_read p = { 0 };
 
 	(void)state;
 	spoil(make_huge);
@@ -528,7 +528,7 @@ static void absurd_profiles_are_merged_within_bounds(void **state)
 	assert_int_equal(run.status, EXIT_DONE);
 	read_merge(&p);
 	assert_true(p.message->sample[0]->value[0] == INT64_MAX); /* the sum has no room */
-	upload_profile_deinit(&p);
+	pprof_read_deinit(&p);
 	spoil(make_deep);
 	pgo("pgo -x shop -o %s %s", below("default.pgo"), below("a.pb.gz"));
 	assert_int_equal(run.status, EXIT_DONE);

@@ -25,7 +25,7 @@ enum { UNNAMED = 1 };
 DEFINE_AUTO(pprof);
 
 /* Four locations of one mapping; the last has a name. */
-static void read_profile(struct upload_profile *ret_profile)
+static void read_profile(struct pprof_read *ret_profile)
 {
 	static const uint64_t addresses[] = { KNOWN, INLINED, UNKNOWN, NAMED };
 	const struct pprof_line line = {
@@ -62,7 +62,7 @@ static void read_profile(struct upload_profile *ret_profile)
 	assert_int_equal(pprof_encode(pprof, true, &bytes), 0);
 	close(mkstemp(path));
 	assert_int_equal(io_replace_file(AT_FDCWD, path, bytes.bytes, bytes.size, 0600), 0);
-	assert_int_equal(upload_profile_read(path, ret_profile, &why), 0);
+	assert_int_equal(pprof_read_file(path, ret_profile, &why), 0);
 	unlink(path);
 }
 
@@ -91,7 +91,7 @@ static size_t look_up(
 	return address == KNOWN || asked->all;
 }
 
-static const MESSAGE(Location) * location_at(const struct upload_profile *p, uint64_t address)
+static const MESSAGE(Location) * location_at(const struct pprof_read *p, uint64_t address)
 {
 	for (size_t i = 0; i < p->message->n_location; i++)
 		if (p->message->location[i]->address == address)
@@ -100,7 +100,7 @@ static const MESSAGE(Location) * location_at(const struct upload_profile *p, uin
 	return NULL;
 }
 
-static void assert_line(const struct upload_profile *p, const MESSAGE(Line) * line,
+static void assert_line(const struct pprof_read *p, const MESSAGE(Line) * line,
 	const char *const *names, int64_t number)
 {
 	const MESSAGE(Function) * function;
@@ -108,9 +108,9 @@ static void assert_line(const struct upload_profile *p, const MESSAGE(Line) * li
 
 	assert_true(map_get(&p->functions, line->function_id, &index));
 	function = p->message->function[index];
-	assert_string_equal(upload_text(p, function->name), names[0]);
-	assert_string_equal(upload_text(p, function->system_name), names[1]);
-	assert_string_equal(upload_text(p, function->filename), names[2]);
+	assert_string_equal(pprof_read_text(p, function->name), names[0]);
+	assert_string_equal(pprof_read_text(p, function->system_name), names[1]);
+	assert_string_equal(pprof_read_text(p, function->filename), names[2]);
 	assert_int_equal(line->line, number);
 }
 
@@ -120,7 +120,7 @@ static const char *const mine_names[] = { "mine", "mine", "mine.c" };
 
 static void what_has_no_name_gets_its_chain(void **state)
 {
-	autocall(upload_profile_deinit) struct upload_profile p = { 0 };
+	autocall(pprof_read_deinit) struct pprof_read p = { 0 };
 	struct asked asked = { 0 };
 	const struct profile_names_options options = { .look_up = look_up, .context = &asked };
 	struct profile_names_counts counts;
@@ -151,7 +151,7 @@ static void what_has_no_name_gets_its_chain(void **state)
 
 static void what_has_a_name_keeps_it(void **state)
 {
-	autocall(upload_profile_deinit) struct upload_profile p = { 0 };
+	autocall(pprof_read_deinit) struct pprof_read p = { 0 };
 	struct asked asked = { 0 };
 	const struct profile_names_options options = { .look_up = look_up, .context = &asked };
 	struct profile_names_counts counts;
@@ -165,7 +165,7 @@ static void what_has_a_name_keeps_it(void **state)
 
 static void a_mapping_claims_what_holds_for_all_of_it(void **state)
 {
-	autocall(upload_profile_deinit) struct upload_profile p = { 0 };
+	autocall(pprof_read_deinit) struct pprof_read p = { 0 };
 	struct asked asked = { .all = true };
 	const struct profile_names_options options = { .look_up = look_up, .context = &asked };
 	struct profile_names_counts counts;
@@ -183,7 +183,7 @@ static void a_mapping_claims_what_holds_for_all_of_it(void **state)
 static void without_inlined_calls_the_outermost_stays(void **state)
 {
 	static const char *const linkage[] = { "outer", "outer", "in.c" };
-	autocall(upload_profile_deinit) struct upload_profile p = { 0 };
+	autocall(pprof_read_deinit) struct pprof_read p = { 0 };
 	struct asked asked = { .all = true };
 	const struct profile_names_options options = {
 		.look_up = look_up, .context = &asked, .no_inlines = true, .linkage_names = true
@@ -201,7 +201,7 @@ static void without_inlined_calls_the_outermost_stays(void **state)
 /* A line whose function has no name is replaced. */
 static void lines_of_nameless_functions_are_replaced(void **state)
 {
-	autocall(upload_profile_deinit) struct upload_profile p = { 0 };
+	autocall(pprof_read_deinit) struct pprof_read p = { 0 };
 	struct asked asked = { 0 };
 	const struct profile_names_options options = { .look_up = look_up, .context = &asked };
 	struct profile_names_counts counts;
@@ -222,7 +222,7 @@ static void lines_of_nameless_functions_are_replaced(void **state)
 /* The profile may use any ids. */
 static void new_functions_take_ids_that_are_free(void **state)
 {
-	autocall(upload_profile_deinit) struct upload_profile p = { 0 };
+	autocall(pprof_read_deinit) struct pprof_read p = { 0 };
 	struct asked asked = { 0 };
 	const struct profile_names_options options = { .look_up = look_up, .context = &asked };
 	struct profile_names_counts counts;

@@ -494,21 +494,22 @@ static void write_profile(const char *path, const struct shape *shape)
 /* The name of the innermost function of the profile's location, "" without one. */
 static void name_in(const char *path, char name[128], int64_t *ret_line)
 {
-	autocall(upload_profile_deinit) struct upload_profile profile = { 0 };
+	autocall(pprof_read_deinit) struct pprof_read profile = { 0 };
 	const Perftools__Profiles__Location *location;
 	const char *why = "";
 	uint64_t index;
 
 	*name = 0;
 	*ret_line = 0;
-	assert_int_equal(upload_profile_read(path, &profile, &why), 0);
+	assert_int_equal(pprof_read_file(path, &profile, &why), 0);
 	assert_int_equal(profile.message->n_sample, 1);
 	assert_int_equal(profile.message->sample[0]->value[0], 5);
 	location = profile.message->location[0];
 	if (!location->n_line)
 		return;
 	assert_true(map_get(&profile.functions, location->line[0]->function_id, &index));
-	snprintf(name, 128, "%s", upload_text(&profile, profile.message->function[index]->name));
+	snprintf(
+		name, 128, "%s", pprof_read_text(&profile, profile.message->function[index]->name));
 	*ret_line = location->line[0]->line;
 }
 

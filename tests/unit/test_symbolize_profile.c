@@ -182,12 +182,12 @@ static char found[MAX_PLACES][128];
 
 static void read_names(const char *path, const struct place *places, size_t count)
 {
-	autocall(upload_profile_deinit) struct upload_profile profile = { 0 };
+	autocall(pprof_read_deinit) struct pprof_read profile = { 0 };
 	const char *why = "";
 	uint64_t function;
 
 	memset(found, 0, sizeof(found));
-	assert_int_equal(upload_profile_read(path, &profile, &why), 0);
+	assert_int_equal(pprof_read_file(path, &profile, &why), 0);
 	for (size_t i = 0; i < profile.message->n_location; i++) {
 		const Perftools__Profiles__Location *l = profile.message->location[i];
 
@@ -197,7 +197,8 @@ static void read_names(const char *path, const struct place *places, size_t coun
 			assert_true(
 				map_get(&profile.functions, l->line[0]->function_id, &function));
 			snprintf(found[j], sizeof(found[j]), "%s",
-				upload_text(&profile, profile.message->function[function]->name));
+				pprof_read_text(
+					&profile, profile.message->function[function]->name));
 		}
 	}
 }

@@ -169,19 +169,19 @@ static int read_profile(void *context)
 {
 	const char *why = "";
 
-	return upload_profile_read(path, context, &why);
+	return pprof_read_file(path, context, &why);
 }
 
 static void end_profile(void *context, int result)
 {
 	if (result)
-		assert_null(((struct upload_profile *)context)->message);
-	upload_profile_deinit(context);
+		assert_null(((struct pprof_read *)context)->message);
+	pprof_read_deinit(context);
 }
 
 static void reading_a_profile(void **state)
 {
-	struct upload_profile profile = { 0 };
+	struct pprof_read profile = { 0 };
 	/* Without memory the decoder says no more than that it failed. */
 	struct torture t = { .operation = read_profile,
 		.end = end_profile,
@@ -199,7 +199,7 @@ static int count_payload(void *context, const struct payload *payload)
 }
 
 struct splitting {
-	struct upload_profile profile;
+	struct pprof_read profile;
 	uint64_t samples;
 };
 
@@ -231,7 +231,7 @@ static void making_payloads(void **state)
 	(void)state;
 	assert_int_equal(read_profile(&s.profile), 0);
 	torture_run(&t);
-	upload_profile_deinit(&s.profile);
+	pprof_read_deinit(&s.profile);
 }
 
 static size_t look_up(
@@ -263,12 +263,12 @@ static int add_names(void *context)
 static void end_names(void *context, int result)
 {
 	(void)result;
-	upload_profile_deinit(context);
+	pprof_read_deinit(context);
 }
 
 static void adding_names(void **state)
 {
-	struct upload_profile profile = { 0 };
+	struct pprof_read profile = { 0 };
 	struct torture t = {
 		.begin = begin_names, .operation = add_names, .end = end_names, .context = &profile
 	};

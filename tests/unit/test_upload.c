@@ -111,20 +111,19 @@ static void write_file(const char *path, const void *bytes, size_t size)
 	assert_int_equal(io_replace_file(AT_FDCWD, path, bytes, size, 0600), 0);
 }
 
-static int read_bytes(const void *bytes, size_t size, struct upload_profile *ret, const char **why)
+static int read_bytes(const void *bytes, size_t size, struct pprof_read *ret, const char **why)
 {
 	char path[] = "/tmp/fathom-test-XXXXXX";
 	int err;
 
 	close(mkstemp(path));
 	write_file(path, bytes, size);
-	err = upload_profile_read(path, ret, why);
+	err = pprof_read_file(path, ret, why);
 	unlink(path);
 	return err;
 }
 
-static int read_message(
-	const struct sample_profile *p, struct upload_profile *ret, const char **why)
+static int read_message(const struct sample_profile *p, struct pprof_read *ret, const char **why)
 {
 	size_t size = perftools__profiles__profile__get_packed_size(&p->profile);
 	autofree uint8_t *bytes = malloc(size);
@@ -139,7 +138,7 @@ struct seen {
 	int count;
 	uint64_t samples;
 	struct labels labels; /* of the last */
-	struct upload_profile profile; /* the last one, decoded */
+	struct pprof_read profile; /* the last one, decoded */
 };
 
 static int note(void *context, const struct payload *payload)
@@ -150,7 +149,7 @@ static int note(void *context, const struct payload *payload)
 	seen->count++;
 	seen->samples += payload->samples;
 	labels_deinit(&seen->labels);
-	upload_profile_deinit(&seen->profile);
+	pprof_read_deinit(&seen->profile);
 	assert_int_equal(labels_copy(&payload->labels, &seen->labels), 0);
 	assert_int_equal(payload->pprof.bytes[0], 0x1f);
 	assert_true(payload->time_ns > 0);
@@ -160,11 +159,11 @@ static int note(void *context, const struct payload *payload)
 static void seen_deinit(struct seen *seen)
 {
 	labels_deinit(&seen->labels);
-	upload_profile_deinit(&seen->profile);
+	pprof_read_deinit(&seen->profile);
 }
 
 static int hand_out(
-	const struct upload_profile *profile, const struct labels *external, struct seen *seen)
+	const struct pprof_read *profile, const struct labels *external, struct seen *seen)
 {
 	struct upload_series series = {
 		.external = external, .service = "file", .time_ns = 1700000000000000000
@@ -181,7 +180,7 @@ static const char *string_of(const MESSAGE(Profile) * p, int64_t number)
 
 static void properties_that_servers_need_are_added(void **state)
 {
-	autocall(upload_profile_deinit) struct upload_profile profile = { 0 };
+	autocall(pprof_read_deinit) struct pprof_read profile = { 0 };
 	autocall(seen_deinit) struct seen seen = { 0 };
 	struct labels external = { 0 };
 	struct sample_profile p;
@@ -226,7 +225,7 @@ static void everything_but_the_samples_stays(void **state)
 		"drop.*", "keep.*", "https://doc.example", "go1.24", (char *)hash,
 		(char *)other_hash, "cpu" };
 	int64_t comments[] = { 11, 12, 13 };
-	autocall(upload_profile_deinit) struct upload_profile profile = { 0 };
+	autocall(pprof_read_deinit) struct pprof_read profile = { 0 };
 	autocall(seen_deinit) struct seen seen = { 0 };
 	struct labels external = { 0 };
 	struct sample_profile p;
@@ -264,7 +263,7 @@ static int hand_out_types(size_t types, struct seen *seen)
 {
 	enum { MOST = PPROF_MAX_TYPES + 1, FIRST = 8 };
 	static char names[MOST][8];
-	autocall(upload_profile_deinit) struct upload_profile profile = { 0 };
+	autocall(pprof_read_deinit) struct pprof_read profile = { 0 };
 	MESSAGE(ValueType) type[MOST], *pointers[MOST];
 	struct labels external = { 0 };
 	char *strings[FIRST + MOST + 1];
@@ -315,7 +314,7 @@ static void all_sample_types_stay(void **state)
 
 static void numbers_in_labels_keep_their_units(void **state)
 {
-	autocall(upload_profile_deinit) struct upload_profile profile = { 0 };
+	autocall(pprof_read_deinit) struct pprof_read profile = { 0 };
 	autocall(seen_deinit) struct seen seen = { 0 };
 	struct labels external = { 0 };
 	struct upload_series series = {
@@ -340,7 +339,7 @@ static void numbers_in_labels_keep_their_units(void **state)
 
 static void labels_of_samples_stay_where_servers_take_them(void **state)
 {
-	autocall(upload_profile_deinit) struct upload_profile profile = { 0 };
+	autocall(pprof_read_deinit) struct pprof_read profile = { 0 };
 	autocall(seen_deinit) struct seen seen = { 0 };
 	struct labels external = { 0 };
 	struct upload_series series = {
@@ -362,7 +361,7 @@ static void labels_of_samples_stay_where_servers_take_them(void **state)
 
 static void a_service_that_is_given_keeps_all_together(void **state)
 {
-	autocall(upload_profile_deinit) struct upload_profile profile = { 0 };
+	autocall(pprof_read_deinit) struct pprof_read profile = { 0 };
 	autocall(seen_deinit) struct seen seen = { 0 };
 	autocall(labels_deinit) struct labels external = { 0 };
 	struct sample_profile p;
@@ -378,7 +377,7 @@ static void a_service_that_is_given_keeps_all_together(void **state)
 
 static void without_comm_the_file_is_the_service(void **state)
 {
-	autocall(upload_profile_deinit) struct upload_profile profile = { 0 };
+	autocall(pprof_read_deinit) struct pprof_read profile = { 0 };
 	autocall(seen_deinit) struct seen seen = { 0 };
 	struct labels external = { 0 };
 	struct sample_profile p;
@@ -395,7 +394,7 @@ static void without_comm_the_file_is_the_service(void **state)
 static void many_samples_go_in_pieces(void **state)
 {
 	enum { SAMPLES = 20000 };
-	autocall(upload_profile_deinit) struct upload_profile profile = { 0 };
+	autocall(pprof_read_deinit) struct pprof_read profile = { 0 };
 	autocall(seen_deinit) struct seen seen = { 0 };
 	struct labels external = { 0 };
 	struct pprof_options options = { .types = { { "cpu", "nanoseconds" } },
@@ -428,7 +427,7 @@ static void many_samples_go_in_pieces(void **state)
 
 static void type_that_is_shown_first_stays_so(void **state)
 {
-	autocall(upload_profile_deinit) struct upload_profile profile = { 0 };
+	autocall(pprof_read_deinit) struct pprof_read profile = { 0 };
 	autocall(seen_deinit) struct seen seen = { 0 };
 	struct labels external = { 0 };
 	struct pprof_options options = { .types = { { "cpu", "nanoseconds" },
@@ -464,7 +463,7 @@ static void type_that_is_shown_first_stays_so(void **state)
  */
 static void assert_refused(const struct sample_profile *p)
 {
-	struct upload_profile profile;
+	struct pprof_read profile;
 	const char *why = NULL;
 
 	assert_int_equal(read_message(p, &profile, &why), -EBADMSG);
@@ -537,7 +536,7 @@ static void values_and_strings_that_are_missing_are_refused(void **state)
 static void invalid_bytes_are_refused(void **state)
 {
 	static const uint8_t bomb[] = { 0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 3, 1, 2, 3 };
-	struct upload_profile profile;
+	struct pprof_read profile;
 	const char *why;
 
 	(void)state;
@@ -545,7 +544,7 @@ static void invalid_bytes_are_refused(void **state)
 	assert_int_equal(read_bytes("\x0a\xff\xff", 3, &profile, &why), -EBADMSG);
 	assert_int_equal(read_bytes("#!/bin/sh\n", 10, &profile, &why), -EBADMSG);
 	assert_int_equal(read_bytes(bomb, sizeof(bomb), &profile, &why), -EBADMSG);
-	assert_int_equal(upload_profile_read("/nonexistent", &profile, &why), -ENOENT);
+	assert_int_equal(pprof_read_file("/nonexistent", &profile, &why), -ENOENT);
 }
 
 int main(void)

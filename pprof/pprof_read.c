@@ -1,23 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "pprof/pprof_read.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/commands/upload.h"
 #include "base/cleanup.h"
 #include "base/gzip.h"
 #include "base/io.h"
 
 /* ---- checking ------------------------------------------------------------------------------ */
-static bool upload_profile_is_string(const Perftools__Profiles__Profile *p, int64_t string)
+static bool pprof_read_is_string(const Perftools__Profiles__Profile *p, int64_t string)
 {
 	return string >= 0 && (uint64_t)string < p->n_string_table;
 }
 
-const char *upload_text(const struct upload_profile *profile, int64_t string)
+const char *pprof_read_text(const struct pprof_read *profile, int64_t string)
 {
-	return upload_profile_is_string(profile->message, string)
+	return pprof_read_is_string(profile->message, string)
 		       ? profile->message->string_table[string]
 		       : "";
 }
@@ -25,14 +26,14 @@ const char *upload_text(const struct upload_profile *profile, int64_t string)
 static bool types_are_good(const Perftools__Profiles__Profile *p)
 {
 	for (size_t i = 0; i < p->n_sample_type; i++) {
-		if (!upload_profile_is_string(p, p->sample_type[i]->type) ||
-			!upload_profile_is_string(p, p->sample_type[i]->unit))
+		if (!pprof_read_is_string(p, p->sample_type[i]->type) ||
+			!pprof_read_is_string(p, p->sample_type[i]->unit))
 			return false;
 	}
 	return p->n_sample_type > 0;
 }
 
-static int upload_profile_add_id(struct map *map, uint64_t id, size_t index)
+static int pprof_read_add_id(struct map *map, uint64_t id, size_t index)
 {
 	uint64_t other;
 
@@ -41,21 +42,21 @@ static int upload_profile_add_id(struct map *map, uint64_t id, size_t index)
 	return map_set(map, id, index);
 }
 
-static int index_mappings(struct upload_profile *profile)
+static int index_mappings(struct pprof_read *profile)
 {
 	const Perftools__Profiles__Profile *p = profile->message;
 	int err = 0;
 
 	for (size_t i = 0; i < p->n_mapping && !err; i++) {
-		err = upload_profile_add_id(&profile->mappings, p->mapping[i]->id, i);
-		if (!upload_profile_is_string(p, p->mapping[i]->filename) ||
-			!upload_profile_is_string(p, p->mapping[i]->build_id))
+		err = pprof_read_add_id(&profile->mappings, p->mapping[i]->id, i);
+		if (!pprof_read_is_string(p, p->mapping[i]->filename) ||
+			!pprof_read_is_string(p, p->mapping[i]->build_id))
 			err = -EBADMSG;
 	}
 	return err;
 }
 
-static int index_functions(struct upload_profile *profile)
+static int index_functions(struct pprof_read *profile)
 {
 	const Perftools__Profiles__Profile *p = profile->message;
 	int err = 0;
@@ -63,16 +64,16 @@ static int index_functions(struct upload_profile *profile)
 	for (size_t i = 0; i < p->n_function && !err; i++) {
 		const Perftools__Profiles__Function *function = p->function[i];
 
-		err = upload_profile_add_id(&profile->functions, function->id, i);
-		if (!upload_profile_is_string(p, function->name) ||
-			!upload_profile_is_string(p, function->system_name) ||
-			!upload_profile_is_string(p, function->filename))
+		err = pprof_read_add_id(&profile->functions, function->id, i);
+		if (!pprof_read_is_string(p, function->name) ||
+			!pprof_read_is_string(p, function->system_name) ||
+			!pprof_read_is_string(p, function->filename))
 			err = -EBADMSG;
 	}
 	return err;
 }
 
-static int index_locations(struct upload_profile *profile)
+static int index_locations(struct pprof_read *profile)
 {
 	const Perftools__Profiles__Profile *p = profile->message;
 	uint64_t index;
@@ -81,7 +82,7 @@ static int index_locations(struct upload_profile *profile)
 	for (size_t i = 0; i < p->n_location && !err; i++) {
 		const Perftools__Profiles__Location *location = p->location[i];
 
-		err = upload_profile_add_id(&profile->locations, location->id, i);
+		err = pprof_read_add_id(&profile->locations, location->id, i);
 		if (location->mapping_id &&
 			!map_get(&profile->mappings, location->mapping_id, &index))
 			err = -EBADMSG;
@@ -95,7 +96,7 @@ static int index_locations(struct upload_profile *profile)
 	return err;
 }
 
-static bool sample_is_good(const struct upload_profile *profile, size_t number)
+static bool sample_is_good(const struct pprof_read *profile, size_t number)
 {
 	const Perftools__Profiles__Profile *p = profile->message;
 	const Perftools__Profiles__Sample *sample = p->sample[number];
@@ -108,14 +109,14 @@ static bool sample_is_good(const struct upload_profile *profile, size_t number)
 			return false;
 	}
 	for (size_t i = 0; i < sample->n_label; i++) {
-		if (!upload_profile_is_string(p, sample->label[i]->key) ||
-			!upload_profile_is_string(p, sample->label[i]->str))
+		if (!pprof_read_is_string(p, sample->label[i]->key) ||
+			!pprof_read_is_string(p, sample->label[i]->str))
 			return false;
 	}
 	return true;
 }
 
-static int upload_profile_check(struct upload_profile *profile, const char **ret_why)
+static int pprof_read_check(struct pprof_read *profile, const char **ret_why)
 {
 	const Perftools__Profiles__Profile *p = profile->message;
 	int err;
@@ -164,8 +165,7 @@ static void budget_free(void *context, void *memory)
 	free(memory);
 }
 
-static int upload_profile_unpack(
-	const struct buffer *plain, Perftools__Profiles__Profile **ret_message)
+static int pprof_read_unpack(const struct buffer *plain, Perftools__Profiles__Profile **ret_message)
 {
 	enum { UNPACKED_BYTES = 1 << 30 };
 	struct budget budget = { UNPACKED_BYTES };
@@ -175,13 +175,13 @@ static int upload_profile_unpack(
 	return *ret_message ? 0 : -EBADMSG;
 }
 
-static int read_plain(const char *path, struct buffer *plain)
+static int read_plain(int dir_fd, const char *path, struct buffer *plain)
 {
 	autocall(buffer_deinit) struct buffer file;
 	int err;
 
-	buffer_init(&file, UPLOAD_FILE_BYTES);
-	err = io_read_file(AT_FDCWD, path, &file);
+	buffer_init(&file, PPROF_READ_FILE_BYTES);
+	err = io_read_file(dir_fd, path, &file);
 	if (err)
 		return err;
 	if (!file.size)
@@ -191,32 +191,38 @@ static int read_plain(const char *path, struct buffer *plain)
 					      : buffer_append(plain, file.bytes, file.size);
 }
 
-int upload_profile_read(const char *path, struct upload_profile *ret_profile, const char **ret_why)
+int pprof_read_at(
+	int dir_fd, const char *path, struct pprof_read *ret_profile, const char **ret_why)
 {
 	autocall(buffer_deinit) struct buffer plain;
-	struct upload_profile profile = { 0 };
+	struct pprof_read profile = { 0 };
 	int err;
 
 	*ret_why = "it is neither pprof nor gzip-compressed pprof";
-	buffer_init(&plain, UPLOAD_PLAIN_BYTES);
-	err = read_plain(path, &plain);
+	buffer_init(&plain, PPROF_READ_PLAIN_BYTES);
+	err = read_plain(dir_fd, path, &plain);
 	if (!err)
-		err = upload_profile_unpack(&plain, &profile.message);
+		err = pprof_read_unpack(&plain, &profile.message);
 	if (err)
 		return err;
-	map_init(&profile.mappings, UPLOAD_MAX_ENTRIES);
-	map_init(&profile.locations, UPLOAD_MAX_ENTRIES);
-	map_init(&profile.functions, UPLOAD_MAX_ENTRIES);
-	err = upload_profile_check(&profile, ret_why);
+	map_init(&profile.mappings, PPROF_READ_MAX_ENTRIES);
+	map_init(&profile.locations, PPROF_READ_MAX_ENTRIES);
+	map_init(&profile.functions, PPROF_READ_MAX_ENTRIES);
+	err = pprof_read_check(&profile, ret_why);
 	if (err) {
-		upload_profile_deinit(&profile);
+		pprof_read_deinit(&profile);
 		return err;
 	}
 	*ret_profile = profile;
 	return 0;
 }
 
-void upload_profile_deinit(struct upload_profile *profile)
+int pprof_read_file(const char *path, struct pprof_read *ret_profile, const char **ret_why)
+{
+	return pprof_read_at(AT_FDCWD, path, ret_profile, ret_why);
+}
+
+void pprof_read_deinit(struct pprof_read *profile)
 {
 	ProtobufCAllocator allocator = { budget_alloc, budget_free, NULL };
 
@@ -225,5 +231,5 @@ void upload_profile_deinit(struct upload_profile *profile)
 	map_deinit(&profile->functions);
 	if (profile->message)
 		perftools__profiles__profile__free_unpacked(profile->message, &allocator);
-	*profile = (struct upload_profile){ 0 };
+	*profile = (struct pprof_read){ 0 };
 }

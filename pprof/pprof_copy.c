@@ -1,0 +1,199 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "pprof/pprof_copy.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+
+#define MESSAGE(name) Perftools__Profiles__##name
+
+enum {
+	MAX_WINDOWS = 1 << 22,
+	MAX_COMPARED = 4096, /* mappings: each is compared with each */
+};
+
+/* ---- mappings ------------------------------------------------------------------------------- */
+
+static bool pprof_copy_is_part(const struct pprof_read *from, const MESSAGE(Mapping) * part,
+	const MESSAGE(Mapping) * whole)
+{
+	return part->memory_start >= whole->memory_start &&
+	       part->memory_limit <= whole->memory_limit &&
+	       part->file_offset - whole->file_offset == part->memory_start - whole->memory_start &&
+	       !strcmp(pprof_read_text(from, part->filename),
+		       pprof_read_text(from, whole->filename)) &&
+	       !strcmp(pprof_read_text(from, part->build_id),
+		       pprof_read_text(from, whole->build_id));
+}
+
+/*
+ * Locations without a name are encoded in a mapping of their own, which covers a part of the file
+ * that is another one in each profile (pprof.h). Here they are in the whole mapping again, or the
+ * same address would be several locations.
+ */
+static void pprof_copy_find_wholes(struct pprof_copy *c)
+{
+	const MESSAGE(Profile) *p = c->from->message;
+
+	for (size_t i = 0; i < p->n_mapping; i++)
+		c->whole[i] = i;
+	for (size_t i = 0; i < p->n_mapping && p->n_mapping <= MAX_COMPARED; i++) {
+		for (size_t k = 0; k < p->n_mapping && !p->mapping[i]->has_functions; k++) {
+			if (p->mapping[k]->has_functions &&
+				pprof_copy_is_part(c->from, p->mapping[i], p->mapping[k]))
+				c->whole[i] = k;
+		}
+	}
+}
+
+int pprof_copy_init(struct pprof_copy *c, struct pprof *to, const struct pprof_read *from)
+{
+	*c = (struct pprof_copy){ .to = to, .from = from };
+	c->ids = calloc(from->message->n_location + 1, sizeof(*c->ids));
+	c->whole = calloc(from->message->n_mapping + 1, sizeof(*c->whole));
+	if (!c->ids || !c->whole) {
+		pprof_copy_deinit(c);
+		return -ENOMEM;
+	}
+	pprof_copy_find_wholes(c);
+	return 0;
+}
+
+void pprof_copy_deinit(struct pprof_copy *c)
+{
+	free(take(c->ids));
+	free(take(c->whole));
+}
+
+static int pprof_copy_mapping(
+	const struct pprof_copy *c, const MESSAGE(Location) * location, uint64_t *ret_id)
+{
+	struct pprof_mapping content = { 0 };
+	const MESSAGE(Mapping) * from;
+	uint64_t index;
+
+	*ret_id = 0;
+	if (!map_get(&c->from->mappings, location->mapping_id, &index))
+		return 0;
+	from = c->from->message->mapping[c->whole[index]];
+	content.file = pprof_read_text(c->from, from->filename);
+	if (!c->source_only || !location->n_line) {
+		content.start = from->memory_start;
+		content.limit = from->memory_limit;
+		content.offset = from->file_offset;
+		content.build_id = pprof_read_text(c->from, from->build_id);
+	}
+	return pprof_mapping(c->to, &content, ret_id);
+}
+
+/* ---- locations ------------------------------------------------------------------------------ */
+
+static struct pprof_line pprof_copy_line(const struct pprof_copy *c, const MESSAGE(Line) * from)
+{
+	struct pprof_line line = { .line = from->line, .column = from->column };
+	const MESSAGE(Function) * function;
+	uint64_t index;
+
+	if (!map_get(&c->from->functions, from->function_id, &index))
+		return line;
+	function = c->from->message->function[index];
+	line.name = pprof_read_text(c->from, function->name);
+	line.system_name = pprof_read_text(c->from, function->system_name);
+	line.file = pprof_read_text(c->from, function->filename);
+	line.start_line = function->start_line;
+	line.nameless = pprof_is_nameless(line.name, line.system_name);
+	if (c->line)
+		c->line(c->context, &line);
+	return line;
+}
+
+static int pprof_copy_add(
+	const struct pprof_copy *c, const MESSAGE(Location) * location, uint64_t *ret_id)
+{
+	struct pprof_line lines[PPROF_MAX_LINES];
+	size_t count = MIN(location->n_line, (size_t)PPROF_MAX_LINES);
+	uint64_t mapping;
+	int err = pprof_copy_mapping(c, location, &mapping);
+
+	for (size_t i = 0; i < count; i++)
+		lines[i] = pprof_copy_line(c, location->line[i]);
+	return err ? err
+		   : pprof_location(c->to, mapping, c->source_only && count ? 0 : location->address,
+			     lines, count, ret_id);
+}
+
+int pprof_copy_stack(struct pprof_copy *c, const MESSAGE(Sample) * sample, size_t first,
+	uint64_t ret_stack[PPROF_MAX_FRAMES], size_t *ret_depth)
+{
+	size_t depth = 0;
+
+	for (size_t i = first; i < sample->n_location_id && depth < PPROF_MAX_FRAMES; i++) {
+		uint64_t index = 0;
+		int err = 0;
+
+		map_get(&c->from->locations, sample->location_id[i], &index);
+		if (!c->ids[index])
+			err = pprof_copy_add(c, c->from->message->location[index], &c->ids[index]);
+		if (err)
+			return err;
+		ret_stack[depth++] = c->ids[index];
+	}
+	*ret_depth = depth;
+	return 0;
+}
+
+size_t pprof_copy_labels(const struct pprof_copy *c, const MESSAGE(Sample) * sample,
+	struct pprof_label ret_labels[PPROF_MAX_LABELS])
+{
+	size_t count = MIN(sample->n_label, (size_t)PPROF_MAX_LABELS);
+
+	for (size_t i = 0; i < count; i++) {
+		const MESSAGE(Label) *label = sample->label[i];
+
+		ret_labels[i] = (struct pprof_label){ .key = pprof_read_text(c->from, label->key) };
+		if (label->str) {
+			ret_labels[i].text = pprof_read_text(c->from, label->str);
+		} else {
+			ret_labels[i].number = label->num;
+			ret_labels[i].unit = pprof_read_text(c->from, label->num_unit);
+		}
+	}
+	return count;
+}
+
+/* ---- times ---------------------------------------------------------------------------------- */
+
+void pprof_span_init(struct pprof_span *span)
+{
+	*span = (struct pprof_span){ 0 };
+	map_init(&span->windows, MAX_WINDOWS);
+}
+
+void pprof_span_deinit(struct pprof_span *span)
+{
+	map_deinit(&span->windows);
+}
+
+int pprof_span_add(struct pprof_span *span, const MESSAGE(Profile) * profile)
+{
+	int64_t duration_ns = MAX(profile->duration_nanos, 0), end_ns, covered_ns;
+	uint64_t begin_ns = (uint64_t)profile->time_nanos, known = 0;
+	int err;
+
+	if (profile->time_nanos < 0 ||
+		__builtin_add_overflow(profile->time_nanos, duration_ns, &end_ns))
+		return 0;
+	if (!span->windows.count || profile->time_nanos < span->begin_ns)
+		span->begin_ns = profile->time_nanos;
+	span->end_ns = MAX(span->end_ns, end_ns);
+	map_get(&span->windows, begin_ns, &known);
+	if (known >= (uint64_t)duration_ns && known)
+		return 0;
+	err = map_set(&span->windows, begin_ns, (uint64_t)duration_ns);
+	if (!err && !__builtin_add_overflow(
+			    span->covered_ns, duration_ns - (int64_t)known, &covered_ns))
+		span->covered_ns = covered_ns;
+	return err;
+}
