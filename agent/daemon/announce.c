@@ -87,8 +87,9 @@ void daemon_announce(const struct daemon *d)
 
 void daemon_announce_end(const struct daemon *d)
 {
-	log_info("sampling ended", "samples=%" PRIu64 " lost=%" PRIu64, sampler_samples(d->sampler),
-		daemon_samples_lost(d));
+	log_info("sampling ended", "samples=%" PRIu64 " lost=%" PRIu64 " undecided=%" PRIu64,
+		sampler_samples(d->sampler), daemon_samples_lost(d),
+		metrics_get(sampler_metrics(d->sampler), METRIC_SAMPLES_UNDECIDED));
 }
 
 static void print_hot(const struct report_hot *hot, uint64_t samples)
