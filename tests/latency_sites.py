@@ -89,6 +89,8 @@ def sites_of(path, name, place, fiber, check=None, restart=None):
         restart = restart_offset(code) if fiber else 0
     lines = ["function %s %d %d %d" % (name, fiber, check, restart),
              "entry %#x" % file_offset(loaded, place[0])]
+    if restart:
+        lines.append("again %#x" % file_offset(loaded, place[0] + restart))
     return lines + ["return %#x" % file_offset(loaded, address) for address, instruction in code
                     if is_return(instruction)]
 

@@ -28,6 +28,7 @@ static struct latency_candidate candidate_of(
 		.binary = probed_files_at(files, f->file).path,
 		.address = f->address,
 		.return_count = f->return_count,
+		.restarts = f->restarts,
 		.aliases = f->aliases,
 		.note = f->jumps_out ? "some calls end in a jump to another function; these are "
 				       "not measured"

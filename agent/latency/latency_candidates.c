@@ -17,7 +17,8 @@ static uint64_t latency_candidates_probed(const struct latency_candidates *c, ui
 		if (c->items[i].refusal)
 			continue;
 		count++;
-		probes += (uint64_t)MAX(c->items[i].entry_count, 1U) + c->items[i].return_count;
+		probes += (uint64_t)MAX(c->items[i].entry_count, 1U) + c->items[i].return_count +
+			  c->items[i].restarts;
 	}
 	*ret_probes = probes;
 	return count;

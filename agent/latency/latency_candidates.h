@@ -4,6 +4,7 @@
  * What --dry-run lists: the functions that patterns name, where they would be probed, and why
  * others cannot be. Plain data, made by whoever chose the functions.
  */
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -16,6 +17,7 @@ struct latency_candidate {
 		address; /* ELF address of the entry; 0 = it exists only inlined, or the kernel's */
 	uint32_t entry_count; /* of kernel functions, those with this name; 0 = one entry */
 	uint32_t return_count;
+	bool restarts; /* one more place is probed: where it begins again */
 	uint32_t aliases; /* further names of the same code that patterns name */
 	/* "" or the end of a sentence about the function: what is special about its probes. */
 	const char *note;

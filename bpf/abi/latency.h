@@ -14,8 +14,11 @@ enum {
 	ABI_LATENCY_CELLS = 65536, /* as above, for each CPU */
 };
 
-/* A probe's cookie is the function's number, with this bit for a return. */
+/* A probe's cookie is the function's number, with one of these bits for other places than its
+ * entry. */
 #define ABI_LATENCY_RETURN (1ULL << 32)
+#define ABI_LATENCY_AGAIN (1ULL << 31) /* Go: behind the prologue's call of morestack */
+#define ABI_LATENCY_NUMBER (ABI_LATENCY_AGAIN - 1)
 
 /* What user space replaces in programs at kernel functions (kernel_latency.bpf.c). */
 enum abi_latency_placeholder {
@@ -42,6 +45,11 @@ enum abi_latency_function_flags {
 	ABI_LATENCY_ROOT = 1 << 3,
 	/* Not traced itself: its entry is the end of the fiber, which calls nothing any more. */
 	ABI_LATENCY_FIBER_END = 1 << 4,
+	/*
+	 * Has a probe ABI_LATENCY_AGAIN, restart_off bytes behind the entry: so it is known when it
+	 * begins again.
+	 */
+	ABI_LATENCY_AGAIN_SITE = 1 << 5,
 };
 
 /* Which calls have a histogram of their own. */
@@ -132,6 +140,7 @@ struct abi_open_call_key {
 enum abi_open_call_flags {
 	ABI_OPEN_CALL_RESTARTS = 1 << 0, /* its prologue is about to call morestack */
 	ABI_OPEN_CALL_UNMEASURED = 1 << 1, /* kept only because it restarts */
+	ABI_OPEN_CALL_AGAIN = 1 << 2, /* morestack has returned: the next entry is this call's */
 };
 
 enum { ABI_LATENCY_RESTARTS = 4096 /* goroutines whose last restart is remembered */ };

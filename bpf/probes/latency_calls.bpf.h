@@ -13,13 +13,14 @@
  * distance from the stack's end identifies a call, together with the goroutine's object. A prologue
  * that finds too little stack, or a request to preempt the goroutine, calls morestack, which starts
  * the function again from its entry: that is the same call. A second entry at the same place can
- * also be a new call, if the first one ended by a panic. What tells them apart is g.sched:
+ * also be a new call, if the first one ended by a panic. Where the index knows where morestack
+ * returns to, there is a probe, and what it has seen tells them apart. Elsewhere g.sched does:
  * morestack leaves its caller's pc there, where it stays until the goroutine is suspended in
  * another way, and recovering from a panic does that. As it stays, it proves nothing if the
- * goroutine has restarted another call since this one began. User space knows the pc from the
- * index. If it does not, the first restart that is foreseen shows it: at the entry, by the same
- * comparison that the prologue is about to make. (Alone, that would not do. The request to preempt
- * may come or be withdrawn in between.)
+ * goroutine has restarted another call since this one began; and it does not stay if a signal
+ * preempts the goroutine between morestack and the entry. The first restart that is foreseen shows
+ * the pc: at the entry, by the same comparison that the prologue is about to make. (Alone, that
+ * would not do. The request to preempt may come or be withdrawn in between.)
  */
 #include <stdbool.h>
 #include <linux/bpf.h>
@@ -103,12 +104,21 @@ static __always_inline bool latency_is_restart(
 
 	if (!hit->frame.g || open->fiber_id != hit->frame.goid)
 		return false;
+	if (hit->function->flags & ABI_LATENCY_AGAIN_SITE)
+		return open->flags & ABI_OPEN_CALL_AGAIN;
 	if (!hit->function->restart_off)
 		return open->flags & ABI_OPEN_CALL_RESTARTS;
 	if (latency_restart_distance(hit) != hit->function->restart_off)
 		return false;
 	last_ns = bpf_map_lookup_elem(&latency_restarts, &key);
 	return !last_ns || *last_ns < open->start_ns || *last_ns == open->restarted_ns;
+}
+
+/* OPEN, which is on the stack here, comes to its function's entry next. */
+static __always_inline void latency_comes_again(const struct hit *hit, struct abi_open_call *open)
+{
+	if (hit->frame.g && open->fiber_id == hit->frame.goid)
+		open->flags |= ABI_OPEN_CALL_AGAIN;
 }
 
 /* OPEN has come to its function's entry again. */
@@ -175,6 +185,17 @@ static __always_inline void latency_entry(struct hit *hit)
 		latency_count(hit, ABI_COUNT_CALLS_OPEN_FULL);
 }
 
+static __always_inline void latency_again(struct hit *hit)
+{
+	struct abi_open_call *open;
+
+	if (!latency_identify_call(hit))
+		return;
+	open = bpf_map_lookup_elem(&latency_open, &hit->key);
+	if (open)
+		latency_comes_again(hit, open);
+}
+
 /* ---- return --------------------------------------------------------------------------------- */
 
 /* A call that has returned. */
@@ -226,7 +247,7 @@ static __always_inline bool latency_hit(
 	__u32 zero = 0;
 
 	hit.counters = bpf_map_lookup_elem(&scratches, &zero);
-	hit.key.function = (__u32)cookie;
+	hit.key.function = cookie & ABI_LATENCY_NUMBER;
 	hit.function = bpf_map_lookup_elem(&latency_functions, &hit.key.function);
 	if (!hit.counters || !hit.function)
 		return false;
@@ -234,6 +255,8 @@ static __always_inline bool latency_hit(
 		; /* only the hit counts */
 	else if (cookie & ABI_LATENCY_RETURN)
 		measured = latency_return(&hit, ret_measured);
+	else if (cookie & ABI_LATENCY_AGAIN)
+		latency_again(&hit);
 	else
 		latency_entry(&hit);
 	latency_count_run(&hit);

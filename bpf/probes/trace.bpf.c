@@ -364,6 +364,20 @@ static __always_inline void trace_return(struct trace_hit *t)
 		trace_unmatched(t);
 }
 
+/* The call at this place comes to its function's entry next. */
+static __always_inline void trace_comes_again(struct trace_hit *t)
+{
+	struct trace_level *level;
+	__u32 place;
+
+	if (!latency_identify_call(&t->hit) || !trace_find_task(t, false))
+		return;
+	place = trace_search(&trace_levels, &t->key, t->task, t->depth);
+	level = place < t->task->levels ? trace_level_at(&t->key, place) : NULL;
+	if (level && level->depth == t->depth && level->function == t->hit.key.function)
+		latency_comes_again(&t->hit, &level->call);
+}
+
 /* The goroutine ends. Its object may be the next one's. */
 static __always_inline void trace_fiber_end(struct trace_hit *t)
 {
@@ -376,15 +390,17 @@ static __always_inline void trace_fiber_end(struct trace_hit *t)
 
 /* ---- hits ----------------------------------------------------------------------------------- */
 
-static __always_inline void trace_at(struct trace_hit *t, bool is_return)
+static __always_inline void trace_at(struct trace_hit *t, __u64 cookie)
 {
 	/* Without a slot a call is counted as one that could not be followed. */
 	bool taken = scratch_take();
 
 	if (t->hit.function->flags & ABI_LATENCY_FIBER_END)
 		trace_fiber_end(t);
-	else if (is_return)
+	else if (cookie & ABI_LATENCY_RETURN)
 		trace_return(t);
+	else if (cookie & ABI_LATENCY_AGAIN)
+		trace_comes_again(t);
 	else
 		trace_entry(t);
 	if (t->task)
@@ -407,12 +423,12 @@ int trace_hit(void *ctx)
 	__u32 zero = 0;
 
 	t.hit.counters = bpf_map_lookup_elem(&scratches, &zero);
-	t.hit.key.function = (__u32)cookie;
+	t.hit.key.function = cookie & ABI_LATENCY_NUMBER;
 	t.hit.function = bpf_map_lookup_elem(&latency_functions, &t.hit.key.function);
 	if (!t.hit.counters || !t.hit.function)
 		return 0;
 	if (!(t.hit.function->flags & ABI_LATENCY_ENDED))
-		trace_at(&t, cookie & ABI_LATENCY_RETURN);
+		trace_at(&t, cookie);
 	latency_count_run(&t.hit);
 	return 0;
 }

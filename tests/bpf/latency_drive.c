@@ -78,7 +78,10 @@ static bool drive_read_line(struct drive *d, const char *line, struct abi_runtim
 		.file_off = (uint64_t)offset,
 		.function = (uint32_t)d->function_count - 1,
 		.is_return = !strcmp(word, "return"),
+		.is_again = !strcmp(word, "again"),
 	};
+	if (d->function_count && !strcmp(word, "again"))
+		d->functions[d->function_count - 1].flags |= ABI_LATENCY_AGAIN_SITE;
 	return d->function_count > 0;
 }
 

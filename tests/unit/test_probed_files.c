@@ -308,10 +308,34 @@ static void fibers_are_known_by_their_runtime(void **state)
 	begin(f, "main.*");
 	maps(f, PROGRAM);
 	answer(f, PROGRAM);
-	assert_int_equal(f->latency.functions[0].flags, ABI_LATENCY_FIBER);
+	assert_int_equal(f->latency.functions[0].flags, ABI_LATENCY_FIBER | ABI_LATENCY_AGAIN_SITE);
 	assert_int_equal(f->latency.functions[0].stack_check, 64);
 	assert_int_equal(f->latency.functions[0].restart_off, 7);
 	assert_int_equal(f->latency.functions[0].go.g_goid, 152);
+}
+
+static void where_a_function_begins_again_is_probed(void **state)
+{
+	struct fixture *f = *state;
+	const struct latency_site *sites = f->latency.sites;
+
+	has(f, "main.serve", 0x100, INDEX_FUNCTION_FIBER);
+	has(f, "main.tail", 0x200, INDEX_FUNCTION_FIBER | INDEX_FUNCTION_TAIL_JUMP);
+	has(f, "main.c", 0x300, 0);
+	begin(f, "main.*");
+	maps(f, PROGRAM);
+	answer(f, PROGRAM);
+	assert_int_equal(f->latency.site_count, 3 + 2 + 2);
+	assert_false(sites[0].is_again || sites[0].is_return);
+	assert_true(sites[1].is_again && !sites[1].is_return);
+	assert_int_equal(sites[1].file_off - sites[0].file_off, 7);
+	assert_true(sites[2].is_return && !sites[2].is_again);
+	for (size_t i = 3; i < f->latency.site_count; i++)
+		assert_false(sites[i].is_again);
+	assert_true(probed_functions_at(f->files, 0)->restarts);
+	assert_false(probed_functions_at(f->files, 1)->restarts);
+	assert_int_equal(f->latency.functions[1].flags, ABI_LATENCY_FIBER);
+	assert_int_equal(f->latency.functions[2].flags, 0);
 }
 
 static void unknown_fibers_are_not_measured(void **state)
@@ -344,12 +368,12 @@ static void ends_of_fibers_are_probed(void **state)
 	maps(f, PROGRAM);
 	answer(f, PROGRAM);
 	assert_int_equal(f->latency.function_count, 2);
-	assert_int_equal(f->latency.functions[0].flags, ABI_LATENCY_FIBER);
+	assert_int_equal(f->latency.functions[0].flags, ABI_LATENCY_FIBER | ABI_LATENCY_AGAIN_SITE);
 	assert_int_equal(f->latency.functions[1].flags, ABI_LATENCY_FIBER | ABI_LATENCY_FIBER_END);
 	assert_int_equal(f->latency.functions[1].go.g_goid, 152);
-	assert_int_equal(f->latency.site_count, 3);
-	assert_int_equal(f->latency.sites[2].function, 1);
-	assert_false(f->latency.sites[2].is_return);
+	assert_int_equal(f->latency.site_count, 4);
+	assert_int_equal(f->latency.sites[3].function, 1);
+	assert_false(f->latency.sites[3].is_return || f->latency.sites[3].is_again);
 	assert_int_equal(probed_functions_count(f->files), 1);
 	assert_null(probed_functions_of_probe(f->files, 1));
 }
@@ -367,7 +391,7 @@ static void an_end_of_fibers_may_be_refused(void **state)
 				 index_segment(f->index, 0).file_off;
 	maps(f, PROGRAM);
 	answer(f, PROGRAM);
-	assert_int_equal(f->latency.site_count, 2);
+	assert_int_equal(f->latency.site_count, 3);
 	assert_int_equal(probed_functions_at(f->files, 0)->state, PROBED_FUNCTION_MEASURED);
 }
 
@@ -731,6 +755,7 @@ int main(void)
 		CASE(processes_that_are_not_selected_change_nothing),
 		CASE(an_index_without_functions_is_not_the_answer),
 		CASE(fibers_are_known_by_their_runtime),
+		CASE(where_a_function_begins_again_is_probed),
 		CASE(unknown_fibers_are_not_measured),
 		CASE(ends_of_fibers_are_probed),
 		CASE(an_end_of_fibers_may_be_refused),

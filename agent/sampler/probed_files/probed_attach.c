@@ -116,8 +116,9 @@ static int list_refused(struct attaching *a, const struct refused_function *refu
 
 /* ---- what is probed ------------------------------------------------------------------------- */
 
+/* Adds SITE, which is at ADDRESS. */
 static int add_site(
-	struct attaching *a, uint64_t address, uint32_t probe, bool is_return, uint32_t owner)
+	struct attaching *a, uint64_t address, const struct latency_site *site, uint32_t owner)
 {
 	struct probed_sites *s = &a->sites;
 	uint64_t file_off;
@@ -132,21 +133,24 @@ static int add_site(
 	if (err)
 		return err;
 	s->owners[s->count] = owner;
-	s->items[s->count++] = (struct latency_site){
-		.file_off = file_off, .function = probe, .is_return = is_return
-	};
+	s->items[s->count] = *site;
+	s->items[s->count++].file_off = file_off;
 	return 0;
 }
 
 static int add_sites(struct attaching *a, const struct chosen_function *chosen,
-	const struct index_function *function, uint32_t probe)
+	const struct index_function *function, const struct probed_function *listed)
 {
+	const struct latency_site entry = { .function = listed->probe };
+	const struct latency_site again = { .function = listed->probe, .is_again = true };
+	const struct latency_site left = { .function = listed->probe, .is_return = true };
 	uint32_t owner = (uint32_t)(a->files->function_count - 1);
-	int err = add_site(a, function->address, probe, false, owner);
+	int err = add_site(a, function->address, &entry, owner);
 
+	if (!err && listed->restarts)
+		err = add_site(a, function->address + function->restart_off, &again, owner);
 	for (uint32_t i = 0; i < function->return_count && !err; i++)
-		err = add_site(
-			a, index_function_return(a->index, chosen->number, i), probe, true, owner);
+		err = add_site(a, index_function_return(a->index, chosen->number, i), &left, owner);
 	return err;
 }
 
@@ -188,6 +192,8 @@ static struct abi_latency_function latency_function_of(
 		return how;
 	how.stack_check = function->stack_check;
 	how.restart_off = function->restart_off;
+	if (function->restart_off)
+		how.flags |= ABI_LATENCY_AGAIN_SITE;
 	return how;
 }
 
@@ -199,13 +205,14 @@ static int measure(struct attaching *a, const struct chosen_function *chosen,
 	int err;
 
 	files->measured++;
+	listed->restarts = how.flags & ABI_LATENCY_AGAIN_SITE;
 	if (files->options.dry_run)
 		return 0;
 	err = latency_functions_add(files->options.latency, &how, &listed->probe);
 	listed->numbered = !err;
 	if (!err)
 		err = map_set(&files->by_probe, listed->probe, files->function_count - 1);
-	return err ? err : add_sites(a, chosen, function, listed->probe);
+	return err ? err : add_sites(a, chosen, function, listed);
 }
 
 static int add_chosen(struct attaching *a, const struct chosen_function *chosen)
@@ -241,7 +248,10 @@ static int add_fiber_end(struct attaching *a, const struct index_function *funct
 	uint32_t number;
 	int err = latency_functions_add(a->files->options.latency, &how, &number);
 
-	return err == -E2BIG ? 0 : err ?: add_site(a, function->address, number, false, UNLISTED);
+	if (err)
+		return err == -E2BIG ? 0 : err;
+	return add_site(
+		a, function->address, &(struct latency_site){ .function = number }, UNLISTED);
 }
 
 /* To be called once the functions are there that are traced. */

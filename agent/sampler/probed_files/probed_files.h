@@ -168,6 +168,7 @@ struct probed_function {
 	uint32_t probe; /* MEASURED, no dry run: its number in struct latency_cell */
 	bool numbered; /* `probe` is its number, also if its sites could not be attached */
 	uint32_t return_count;
+	bool restarts; /* Go: where its prologue has called morestack is probed, too */
 	uint32_t aliases; /* further names of its address that patterns name as well */
 	bool jumps_out; /* struct chosen_function */
 	enum function_refusal refusal; /* REFUSED */

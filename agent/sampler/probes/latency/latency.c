@@ -223,8 +223,8 @@ int latency_functions_add(
 		return err;
 	added = &l->functions[number];
 	added->abi = (struct abi_latency_function){
-		.flags = function->flags &
-			 (ABI_LATENCY_FIBER | ABI_LATENCY_ROOT | ABI_LATENCY_FIBER_END),
+		.flags = function->flags & (ABI_LATENCY_FIBER | ABI_LATENCY_ROOT |
+						   ABI_LATENCY_FIBER_END | ABI_LATENCY_AGAIN_SITE),
 		.stack_check = function->stack_check,
 		.restart_off = function->restart_off,
 		.by = function->by ? function->by : (uint32_t)l->options.by,

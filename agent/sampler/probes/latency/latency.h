@@ -132,6 +132,7 @@ struct latency_site {
 	uint64_t file_off;
 	uint32_t function;
 	bool is_return;
+	bool is_again; /* Go: behind the prologue's call of morestack; ABI_LATENCY_AGAIN_SITE */
 };
 
 /* A site that could not be attached. */

@@ -31,18 +31,24 @@ static void latency_attached_destroy(struct latency_attached *attached)
 
 DEFINE_AUTO(latency_attached);
 
+static uint64_t latency_cookie_of(const struct latency_site *site)
+{
+	return site->function | (site->is_return ? ABI_LATENCY_RETURN : 0) |
+	       (site->is_again ? ABI_LATENCY_AGAIN : 0);
+}
+
 /*
  * Returns before entries, so that a call which is seen to begin is also seen to end, unless it had
- * begun before.
+ * begun before. The same holds for where it begins again.
  */
 static int latency_compare_places(const void *a, const void *b)
 {
 	const struct sites_place *first = a, *second = b;
-	uint64_t first_return = first->cookie & ABI_LATENCY_RETURN;
-	uint64_t second_return = second->cookie & ABI_LATENCY_RETURN;
+	bool first_entry = first->cookie <= ABI_LATENCY_NUMBER;
+	bool second_entry = second->cookie <= ABI_LATENCY_NUMBER;
 
-	if (first_return != second_return)
-		return first_return ? -1 : 1;
+	if (first_entry != second_entry)
+		return first_entry ? 1 : -1;
 	return (first->file_off > second->file_off) - (first->file_off < second->file_off);
 }
 
@@ -97,7 +103,7 @@ int latency_places(const struct latency *l, const struct latency_site *sites, si
 		assert(sites[i].function < l->count && l->functions[sites[i].function].used);
 		places[i] = (struct sites_place){
 			.file_off = sites[i].file_off,
-			.cookie = sites[i].function | (sites[i].is_return ? ABI_LATENCY_RETURN : 0),
+			.cookie = latency_cookie_of(&sites[i]),
 			.number = i,
 		};
 	}
