@@ -15,6 +15,7 @@
 #include "agent/commands/output_file.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/moment.h"
 #include "base/version.h"
 
 enum {
@@ -312,7 +313,7 @@ static int pgo_read_time(const struct config *config, enum setting id, int64_t *
 {
 	const char *text = config_text(config, id);
 
-	if (!text || !pgo_time(text, (int64_t)clock_real_ns(), time_ns))
+	if (!text || !moment_parse(text, (int64_t)clock_real_ns(), time_ns))
 		return EXIT_DONE;
 	fprintf(stderr,
 		"fathom pgo: %s %s: must be a time such as 2026-11-24T10:00:00Z, seconds since "

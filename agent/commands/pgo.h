@@ -12,14 +12,6 @@
 #include "base/buffer.h"
 #include "base/intern.h"
 
-/* ---- pgo_time.c ---------------------------------------------------------------------------- */
-/*
- * Reads a moment in ns since 1970: RFC 3339 (`2026-11-24T10:00:00Z`, `…+01:00`), seconds since
- * 1970, or with a unit (`90s`, `30m`, `2h`, `7d`) so long before NOW_NS. Returns -EINVAL for
- * anything else and for times before 1970 or after 2262.
- */
-int pgo_time(const char *text, int64_t now_ns, int64_t *ret_ns);
-
 /* ---- pgo_files.c --------------------------------------------------------------------------- */
 struct pgo_files {
 	char **paths; /* oldest first */

@@ -11,6 +11,7 @@
 #include "agent/commands/pgo.h"
 #include "base/cleanup.h"
 #include "base/io.h"
+#include "base/moment.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -87,7 +88,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	int64_t time_ns;
 
 	snprintf(text, sizeof(text), "%.*s", (int)size, (const char *)data);
-	if (!pgo_time(text, INT64_C(1795521600000000000), &time_ns) && time_ns < 0)
+	if (!moment_parse(text, INT64_C(1795521600000000000), &time_ns) && time_ns < 0)
 		abort();
 	if (read_bytes(data, size, &profile))
 		return 0;

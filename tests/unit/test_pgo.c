@@ -8,6 +8,7 @@
 
 #include "agent/commands/pgo.h"
 #include "base/io.h"
+#include "base/moment.h"
 #include "pprof/pprof.h"
 
 #define MESSAGE(name) Perftools__Profiles__##name
@@ -55,7 +56,7 @@ static void times_are_read(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
-		assert_int_equal(pgo_time(cases[i].text, NOON * S, &time_ns), 0);
+		assert_int_equal(moment_parse(cases[i].text, NOON * S, &time_ns), 0);
 		assert_int_equal(time_ns, cases[i].seconds * S);
 	}
 }
@@ -73,7 +74,7 @@ static void other_texts_are_no_times(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
-		if (pgo_time(cases[i], NOON * S, &time_ns) != -EINVAL)
+		if (moment_parse(cases[i], NOON * S, &time_ns) != -EINVAL)
 			fail_msg("'%s' is a time", cases[i]);
 	}
 	assert_int_equal(time_ns, 77);

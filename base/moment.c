@@ -1,18 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "base/moment.h"
+
 #include <ctype.h>
 #include <errno.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
-#include "agent/commands/pgo.h"
 #include "base/cleanup.h"
 
 static const int64_t SECOND_NS = 1000000000;
 static const int64_t LATEST_S = INT64_C(9223372000); /* in 2262 */
 
 /* Reads an unsigned decimal and advances *TEXT; -1 if there is none, or if it is too large. */
-static int64_t pgo_time_digits(const char **text)
+static int64_t moment_digits(const char **text)
 {
 	int64_t value = 0;
 
@@ -26,7 +28,7 @@ static int64_t pgo_time_digits(const char **text)
 	return value;
 }
 
-static int pgo_time_of_seconds(int64_t seconds, int64_t *ret_ns)
+static int moment_of_seconds(int64_t seconds, int64_t *ret_ns)
 {
 	if (seconds < 0 || seconds > LATEST_S)
 		return -EINVAL;
@@ -34,7 +36,7 @@ static int pgo_time_of_seconds(int64_t seconds, int64_t *ret_ns)
 	return 0;
 }
 
-static int pgo_time_ago(int64_t count, char unit, int64_t now_ns, int64_t *ret_ns)
+static int moment_ago(int64_t count, char unit, int64_t now_ns, int64_t *ret_ns)
 {
 	static const char units[] = "smhd";
 	static const int64_t seconds[] = { 1, 60, 3600, 86400 };
@@ -42,11 +44,11 @@ static int pgo_time_ago(int64_t count, char unit, int64_t now_ns, int64_t *ret_n
 
 	if (count > LATEST_S / seconds[at - units])
 		return -EINVAL;
-	return pgo_time_of_seconds(now_ns / SECOND_NS - count * seconds[at - units], ret_ns);
+	return moment_of_seconds(now_ns / SECOND_NS - count * seconds[at - units], ret_ns);
 }
 
 /* Reads `Z` or `+01:00`: seconds east of UTC. */
-static bool pgo_time_zone(const char *text, int64_t *ret_east_s)
+static bool moment_zone(const char *text, int64_t *ret_east_s)
 {
 	int sign = *text == '-' ? -1 : 1;
 
@@ -64,7 +66,7 @@ static bool pgo_time_zone(const char *text, int64_t *ret_east_s)
 	return true;
 }
 
-static int pgo_time_rfc3339(const char *text, int64_t *ret_ns)
+static int moment_rfc3339(const char *text, int64_t *ret_ns)
 {
 	struct tm t = { 0 }, again;
 	const char *rest = strptime(text, "%Y-%m-%d", &t);
@@ -77,26 +79,26 @@ static int pgo_time_rfc3339(const char *text, int64_t *ret_ns)
 		return -EINVAL;
 	if (*rest == '.') { /* fractions of a second are more than a window needs */
 		rest++;
-		if (pgo_time_digits(&rest) < 0)
+		if (moment_digits(&rest) < 0)
 			return -EINVAL;
 	}
-	if (!pgo_time_zone(rest, &east_s))
+	if (!moment_zone(rest, &east_s))
 		return -EINVAL;
 	again = t;
 	seconds = (int64_t)timegm(&again);
 	if (again.tm_mday != t.tm_mday) /* a 30th of February */
 		return -EINVAL;
-	return pgo_time_of_seconds(seconds - east_s, ret_ns);
+	return moment_of_seconds(seconds - east_s, ret_ns);
 }
 
-int pgo_time(const char *text, int64_t now_ns, int64_t *ret_ns)
+int moment_parse(const char *text, int64_t now_ns, int64_t *ret_ns)
 {
 	const char *rest = text;
-	int64_t number = pgo_time_digits(&rest);
+	int64_t number = moment_digits(&rest);
 
 	if (number >= 0 && !*rest)
-		return pgo_time_of_seconds(number, ret_ns);
+		return moment_of_seconds(number, ret_ns);
 	if (number >= 0 && !rest[1] && strchr("smhd", *rest))
-		return pgo_time_ago(number, *rest, now_ns, ret_ns);
-	return pgo_time_rfc3339(text, ret_ns);
+		return moment_ago(number, *rest, now_ns, ret_ns);
+	return moment_rfc3339(text, ret_ns);
 }
