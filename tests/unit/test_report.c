@@ -429,31 +429,6 @@ static bool of_process(void *context, const struct profile_sample *sample)
 	return sample->process == *(uint32_t *)context;
 }
 
-static void test_only_the_named_samples_are_looked_at(void **state)
-{
-	struct fixture *f = *state;
-	struct profile_frame main_frame = in_program(MAIN, 0, f), start = in_program(START, 0, f);
-	const uint32_t second[] = { 1 };
-
-	add_user(f, f->one, &main_frame, 1);
-	add_user(f, f->one, &start, 1);
-	f->options.samples = second;
-	f->options.sample_count = 1;
-	{
-		automessage *m = pprof_of(f, NULL);
-
-		assert_int_equal(m->n_sample, 1);
-		assert_int_equal(m->location[0]->address, START + SEGMENT_ADDRESS - SEGMENT_OFFSET);
-	}
-	f->options.include = of_process;
-	f->options.include_context = &f->two->number;
-	{
-		automessage *m = pprof_of(f, NULL);
-
-		assert_int_equal(m->n_sample, 0);
-	}
-}
-
 /* Excluded samples do not count, and cycles are no time. */
 static void test_period_is_that_of_what_is_in_the_profile(void **state)
 {
@@ -728,7 +703,6 @@ int main(void)
 		CASE(test_head_of_cpu_and_cycles_profiles),
 		CASE(test_report_of_a_window_has_its_times_and_period),
 		CASE(test_period_of_a_changed_frequency_is_the_mean),
-		CASE(test_only_the_named_samples_are_looked_at),
 		CASE(test_period_is_that_of_what_is_in_the_profile),
 		CASE(test_file_hashes_are_comments_on_their_mappings),
 		CASE(test_lost_frames_leave_a_marker_where_they_were),

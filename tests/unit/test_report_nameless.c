@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Code without a symbol in agent/report's pprof: what stands in for its name. */
+/* Code without a symbol in agent/report's pprof: what stands in for its name; and which samples
+ * are looked at. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdint.h>
@@ -65,12 +66,43 @@ static void test_without_demangling_the_functions_start_stays(void **state)
 	assert_string_equal(name_at(m, 0, 0, 0), "program+0x401900");
 }
 
+static bool of_process(void *context, const struct profile_sample *sample)
+{
+	return sample->process == *(uint32_t *)context;
+}
+
+static void test_only_the_named_samples_are_looked_at(void **state)
+{
+	struct fixture *f = *state;
+	struct profile_frame main_frame = in_program(MAIN, 0, f), start = in_program(START, 0, f);
+	const uint32_t second[] = { 1 };
+
+	add_user(f, f->one, &main_frame, 1);
+	add_user(f, f->one, &start, 1);
+	f->options.samples = second;
+	f->options.sample_count = 1;
+	{
+		automessage *m = pprof_of(f, NULL);
+
+		assert_int_equal(m->n_sample, 1);
+		assert_int_equal(m->location[0]->address, START + SEGMENT_ADDRESS - SEGMENT_OFFSET);
+	}
+	f->options.include = of_process;
+	f->options.include_context = &f->two->number;
+	{
+		automessage *m = pprof_of(f, NULL);
+
+		assert_int_equal(m->n_sample, 0);
+	}
+}
+
 #define CASE(test) cmocka_unit_test_setup_teardown(test, report_setup, report_teardown)
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		CASE(test_code_without_a_symbol_is_named_after_its_functions_start),
+		CASE(test_only_the_named_samples_are_looked_at),
 		CASE(test_code_without_a_symbol_can_stay_an_address),
 		CASE(test_without_demangling_the_functions_start_stays),
 	};
