@@ -8,6 +8,7 @@
 #include "agent/commands/commands.h"
 #include "agent/sampler/files/file_child.h"
 #include "agent/sampler/recording/recorder.h"
+#include "agent/server/merge/merge_child.h"
 #include "base/suggestion.h"
 #include "base/version.h"
 #include "symbolizer/sandboxed/main.h"
@@ -75,11 +76,13 @@ int main(int argc, char **argv)
 	const struct command *command;
 
 	/*
-	 * Fathom executes itself again to open foreign files and to parse them in a sandbox; those
-	 * children get all of argv.
+	 * Fathom executes itself again to open foreign files, to parse them in a sandbox and to
+	 * merge stored profiles; those children get all of argv.
 	 */
 	if (file_child_is_command(name))
 		return file_child_main(argc, argv);
+	if (merge_child_is_command(name))
+		return merge_child_main(argc, argv);
 	if (sandboxed_is_command(name))
 		return sandboxed_main(argc, argv);
 	command = commands_find(name);

@@ -435,6 +435,36 @@ int pprof_sample(struct pprof *p, const uint64_t *locations, size_t location_cou
 	return 0;
 }
 
+/* Makes room for one more value in each sample, from the last one on. */
+static void spread_values(struct pprof *p, size_t sample_count)
+{
+	for (size_t i = sample_count; i-- > 0;) {
+		memmove(&p->values[i * (p->type_count + 1)], &p->values[i * p->type_count],
+			p->type_count * sizeof(*p->values));
+		p->values[i * (p->type_count + 1) + p->type_count] = 0;
+	}
+}
+
+int pprof_add_type(struct pprof *p, const struct pprof_type *type, size_t *ret_number)
+{
+	size_t samples = pprof_sample_count(p);
+	struct type_strings strings;
+	int err;
+
+	if (p->type_count >= PPROF_MAX_TYPES)
+		return -E2BIG;
+	err = add_type(p, type, &strings);
+	if (!err)
+		err = array_reserve(
+			p->values, p->values_capacity, samples * (p->type_count + 1), SIZE_MAX / 8);
+	if (err)
+		return err;
+	spread_values(p, samples);
+	p->types[p->type_count] = strings;
+	*ret_number = p->type_count++;
+	return 0;
+}
+
 int pprof_comment(struct pprof *p, const char *text)
 {
 	int err;

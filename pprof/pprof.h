@@ -101,6 +101,8 @@ int pprof_location(struct pprof *p, uint64_t mapping, uint64_t address,
 int pprof_sample(struct pprof *p, const uint64_t *locations, size_t location_count,
 	const int64_t *values, const struct pprof_label *labels, size_t label_count);
 int pprof_comment(struct pprof *p, const char *text);
+/* Adds a type, of which the samples that are there have 0. Returns its number among the types. */
+int pprof_add_type(struct pprof *p, const struct pprof_type *type, size_t *ret_number);
 /* Replaces these of the options, for callers who know them only at the end. */
 void pprof_set_times(struct pprof *p, int64_t period, int64_t time_ns, int64_t duration_ns);
 size_t pprof_sample_count(const struct pprof *p);

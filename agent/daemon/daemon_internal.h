@@ -11,6 +11,7 @@
 #include "agent/daemon/probes.h"
 #include "agent/loop/loop.h"
 #include "agent/loop/turn_stats.h"
+#include "agent/server/merge/merge.h"
 #include "agent/server/serve/serve.h"
 #include "agent/server/metadata/metadata.h"
 #include "agent/server/store/store.h"
@@ -23,6 +24,15 @@ struct on_demand {
 	struct windows_tap *tap;
 	unsigned int hz; /* at least that many samples a second; 0 = as usual */
 	int timer;
+};
+
+enum { DAEMON_MAX_MERGES = 2 };
+
+/* A merge of stored profiles for an HTTP client. */
+struct daemon_merge {
+	struct daemon *daemon;
+	struct serve_reply *reply; /* NULL = free */
+	struct merge *merge;
 };
 
 /* The settings, checked and converted; texts are borrowed from `config`. */
@@ -71,6 +81,7 @@ struct daemon {
 	size_t nameless_count;
 	uint64_t nameless_ns; /* of the last look, CLOCK_MONOTONIC; 0 = none yet */
 	struct on_demand on_demand[DAEMON_MAX_ON_DEMAND];
+	struct daemon_merge merges[DAEMON_MAX_MERGES];
 };
 
 /* daemon.c */
@@ -145,6 +156,13 @@ void daemon_share_with_probes(struct daemon *d);
 void daemon_nameless_look(struct daemon *d, const struct report_sources *sources);
 void daemon_nameless_deinit(struct daemon *d);
 void daemon_nameless_write(const struct daemon *d, struct json *j);
+
+/* merges.c */
+/* serve_handlers.merge_begin; CONTEXT is the daemon. */
+int daemon_begin_merge(void *context, struct serve_reply *reply, const struct serve_merge *wanted);
+/* The client of REPLY is gone. */
+void daemon_cancel_merge(struct daemon *d, const struct serve_reply *reply);
+void daemon_merges_deinit(struct daemon *d);
 
 /* status.c */
 int daemon_write_status(void *context, struct buffer *out);

@@ -371,6 +371,7 @@ static void cancel_profile(void *context, struct serve_reply *reply)
 		if (d->on_demand[i].reply == reply)
 			on_demand_end(&d->on_demand[i]);
 	}
+	daemon_cancel_merge(d, reply);
 }
 
 void daemon_on_demand_deinit(struct daemon *d)
@@ -405,6 +406,7 @@ void daemon_http_handlers(struct daemon *d, struct serve_handlers *ret_handlers)
 		.latency = write_latency,
 		.profile_begin = http_begin_profile,
 		.profile_cancel = cancel_profile,
+		.merge_begin = daemon_begin_merge,
 		.reload = http_reload,
 		.context = d,
 	};

@@ -28,7 +28,7 @@ symbolizer/indexer/code: base/ symbolizer/index/functions.h symbolizer/indexer/c
 symbolizer/indexer/cfi: base/ bpf/abi/unwind.h symbolizer/index/unwind_rule.h symbolizer/indexer/elf/ symbolizer/indexer/writer/ symbolizer/indexer/demangle.h symbolizer/indexer/source_range.h
 symbolizer/builds: base/ bpf/abi/fetch.h symbolizer/arguments/ symbolizer/index/ symbolizer/sandbox/ symbolizer/debuginfod/
 symbolizer/debuginfod: base/ symbolizer/index/index.h symbolizer/sandbox/ symbolizer/builds/
-agent: base/ agent/commands/commands.h agent/sampler/files/file_child.h symbolizer/sandboxed/main.h
+agent: base/ agent/commands/commands.h agent/sampler/files/file_child.h agent/server/merge/merge_child.h symbolizer/sandboxed/main.h
 agent/settings: base/ agent/latency/latency_report.h agent/sampler/sampler.h agent/sampler/collect/collect.h agent/sampler/functions/patterns.h agent/sampler/process/selection.h agent/server/export/payload.h agent/server/export/labels/ agent/server/export/remote/remote.h bpf/abi/ symbolizer/debuginfod/debuginfod_fetch.h
 agent/commands: base/ agent/settings/ agent/latency/ agent/trace/ agent/trace_arguments/ symbolizer/arguments/ agent/daemon/daemon.h agent/loop/ agent/sampler/ agent/report/ agent/top/ agent/server/store/file_name.h agent/server/export/payload.h agent/server/export/remote/remote.h agent/server/export/remote/remote_kinds.def agent/server/serve/serve.h agent/server/serve/page_file.h pprof/ proto/ bpf/abi/ symbolizer/builds/ symbolizer/debuginfod/ symbolizer/index/ symbolizer/kallsyms/ symbolizer/perf_map/ symbolizer/sandbox/ symbolizer/kernel_image.h symbolizer/vdso.h
 agent/loop: base/
@@ -59,6 +59,7 @@ agent/report: base/ agent/sampler/seam/ agent/sampler/profile/profile.h agent/sa
 agent/daemon: base/ agent/latency/ agent/settings/ agent/loop/ agent/report/ agent/server/ symbolizer/sandbox/ agent/sampler/seam/ agent/sampler/profile/profile.h agent/sampler/profile/sample_labels. agent/sampler/profile/sample_type.h agent/sampler/process/selection.h bpf/abi/latency.h
 agent/daemon/daemon.c: base/ agent/daemon/ agent/settings/ agent/loop/ agent/server/ agent/sampler/sampler.h agent/sampler/collect/admin.h agent/sampler/process/selection.h
 agent/server/store: base/
+agent/server/merge: base/ agent/loop/ pprof/ symbolizer/sandbox/child.h symbolizer/sandbox/sandbox.h
 agent/server/serve: base/ agent/loop/
 agent/server/metadata: base/ proto/
 agent/server/export: base/

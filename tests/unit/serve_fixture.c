@@ -86,6 +86,34 @@ void serve_send_reply(void *context)
 		"application/octet-stream", "a profile", 9);
 }
 
+static void send_merge(void *context)
+{
+	struct serve_fixture *f = context;
+	struct serve_reply *reply = f->reply;
+
+	f->reply = NULL;
+	if (f->merge_fd >= 0)
+		serve_reply_send_file(reply, "application/octet-stream", f->merge_fd);
+	else
+		serve_reply_refuse(reply, 413, "too large\n");
+}
+
+static int merge_begin(void *context, struct serve_reply *reply, const struct serve_merge *wanted)
+{
+	struct serve_fixture *f = context;
+	int timer;
+
+	f->merge = *wanted;
+	snprintf(f->merge_group, sizeof(f->merge_group), "%s", wanted->group ?: "(all)");
+	snprintf(
+		f->merge_container, sizeof(f->merge_container), "%s", wanted->container ?: "(all)");
+	snprintf(f->merge_comm, sizeof(f->merge_comm), "%s", wanted->comm ?: "(all)");
+	if (f->merge_error)
+		return f->merge_error;
+	f->reply = reply;
+	return loop_timer(f->loop, 1000000, 0, send_merge, f, &timer);
+}
+
 static int profile_begin(void *context, struct serve_reply *reply,
 	const struct serve_profile_wish *wish, struct buffer *why)
 {
@@ -145,6 +173,7 @@ void serve_start(struct serve_fixture *f, const char *address, const char *token
 		.latency = latency,
 		.profile_file = profile_file,
 		.profile_begin = profile_begin,
+		.merge_begin = merge_begin,
 		.profile_cancel = profile_cancel,
 		.reload = reload,
 		.context = f,

@@ -30,6 +30,10 @@ struct serve_fixture {
 	int begin_error, reload_error, file_error, metrics_error;
 	int64_t from_ns, to_ns; /* of the list of profiles */
 	int64_t from_ms, to_ms; /* of function latency */
+	struct serve_merge merge; /* the last that was asked for; its texts are below */
+	char merge_group[32], merge_container[32], merge_comm[32];
+	int merge_error;
+	int merge_fd; /* what is sent; -1 = refused with 413 */
 	char path[256];
 	size_t metrics_bytes; /* padding after the first line */
 	unsigned int metrics_made; /* how often */

@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -164,6 +165,82 @@ static void test_latency_of_a_range(void **state)
 	assert_int_equal(f->from_ms, 0);
 	assert_int_equal(serve_ask(f, "GET /api/latency?from=x"), 400);
 	assert_int_equal(serve_ask(f, "POST /api/latency"), 405);
+}
+
+static int file_with(const char *text)
+{
+	int fd = memfd_create("answer", MFD_CLOEXEC);
+
+	assert_int_equal(write(fd, text, strlen(text)), strlen(text));
+	return fd;
+}
+
+static void test_merge_of_stored_profiles(void **state)
+{
+	static const int64_t S = 1000000000;
+	struct serve_fixture *f = *state;
+
+	f->merge_fd = file_with("merged");
+	assert_int_equal(
+		serve_ask(f, "GET /debug/pprof/merge?from=2026-11-24T10:00:00Z&to=1795518000"
+			     "&group=shop&container=0123&comm=a%20b"),
+		200);
+	assert_string_equal(serve_body(f), "merged");
+	assert_int_equal(f->merge.from_ns, 1795514400 * S);
+	assert_int_equal(f->merge.to_ns, 1795518000 * S);
+	assert_string_equal(f->merge_group, "shop");
+	assert_string_equal(f->merge_container, "0123");
+	assert_string_equal(f->merge_comm, "a b");
+	assert_false(f->merge.by_file);
+	f->merge_fd = file_with("");
+	/* A `+` in a query is a space. */
+	assert_int_equal(
+		serve_ask(f, "GET /debug/pprof/merge?from=2026-11-24T12:00:00+02:00&to=2026-11-24T"
+			     "12:30:00%2B02:00"),
+		200);
+	assert_int_equal(f->merge.from_ns, 1795514400 * S);
+	assert_int_equal(f->merge.to_ns, 1795516200 * S);
+	assert_string_equal(f->merge_group, "(all)");
+	f->merge_fd = file_with("");
+	assert_int_equal(serve_ask(f, "GET /debug/pprof/merge?from=5m"), 200);
+	assert_in_range(f->merge.to_ns - f->merge.from_ns, 299 * S, 302 * S);
+}
+
+static void test_merge_that_is_refused(void **state)
+{
+	static const char *const bad[] = { "", "?to=5m", "?from=x", "?from=5m&to=x",
+		"?from=5m&to=6m", "?from=5m&to=5m", "?from=2026-11-24", "?from=-1" };
+	static const struct {
+		int err, status;
+	} errors[] = { { -EAGAIN, 429 }, { -ENOENT, 404 }, { -E2BIG, 413 }, { -EMFILE, 500 } };
+	struct serve_fixture *f = *state;
+	char request[64];
+
+	for (size_t i = 0; i < ARRAY_SIZE(bad); i++) {
+		snprintf(request, sizeof(request), "GET /debug/pprof/merge%s", bad[i]);
+		assert_int_equal(serve_ask(f, request), 400);
+	}
+	for (size_t i = 0; i < ARRAY_SIZE(errors); i++) {
+		f->merge_error = errors[i].err;
+		assert_int_equal(serve_ask(f, "GET /debug/pprof/merge?from=5m"), errors[i].status);
+	}
+	f->merge_error = 0;
+	f->merge_fd = -1;
+	assert_int_equal(serve_ask(f, "GET /debug/pprof/merge?from=5m"), 413);
+	assert_int_equal(serve_ask(f, "HEAD /debug/pprof/merge?from=5m"), 405);
+	assert_int_equal(serve_ask(f, "POST /debug/pprof/merge?from=5m"), 405);
+}
+
+static void test_merge_for_the_page(void **state)
+{
+	struct serve_fixture *f = *state;
+
+	f->merge_fd = file_with("merged");
+	assert_int_equal(serve_ask(f, "GET /api/merged?from=1000&to=2500"), 200);
+	assert_true(f->merge.by_file);
+	assert_int_equal(f->merge.from_ns, 1000000000);
+	assert_int_equal(f->merge.to_ns, 2500000000);
+	assert_int_equal(serve_ask(f, "GET /api/merged?from=x"), 400);
 }
 
 static void test_profile_file(void **state)
@@ -473,6 +550,9 @@ int main(void)
 		STARTED(test_two_requests_on_one_connection),
 		STARTED(test_profiles_of_a_range),
 		STARTED(test_latency_of_a_range),
+		STARTED(test_merge_of_stored_profiles),
+		STARTED(test_merge_that_is_refused),
+		STARTED(test_merge_for_the_page),
 		STARTED(test_profile_file),
 		STARTED(test_profile_is_answered_later),
 		STARTED(test_only_a_profile_is_saved_as_a_file),

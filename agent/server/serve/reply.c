@@ -109,18 +109,27 @@ bool reply_shared(
 	return true;
 }
 
-enum MHD_Result reply_file(struct serve_reply *r, const char *type, int fd)
+/* Takes FD; NULL if it cannot be read. */
+static struct MHD_Response *response_of_file(const char *type, int fd)
 {
 	struct MHD_Response *response = NULL;
 	struct stat st;
 
 	if (!fstat(fd, &st) && S_ISREG(st.st_mode))
 		response = MHD_create_response_from_fd64((uint64_t)st.st_size, fd);
-	if (!response) {
+	if (response)
+		add_common(response, type, NOTHING_ALLOWED);
+	else
 		close(fd);
+	return response;
+}
+
+enum MHD_Result reply_file(struct serve_reply *r, const char *type, int fd)
+{
+	struct MHD_Response *response = response_of_file(type, fd);
+
+	if (!response)
 		return reply_text(r, MHD_HTTP_INTERNAL_SERVER_ERROR, "it cannot be read\n");
-	}
-	add_common(response, type, NOTHING_ALLOWED);
 	return queue(r, MHD_HTTP_OK, response);
 }
 
@@ -231,6 +240,31 @@ bool reply_cancel_half_closed(struct serve *s)
 	return first;
 }
 
+void serve_reply_refuse(struct serve_reply *r, unsigned int status, const char *text)
+{
+	struct serve *s = r->serve;
+
+	release(r, status, text_response(text));
+	server_run(s);
+}
+
+static void reply_name_download(struct MHD_Response *response)
+{
+	MHD_add_response_header(
+		response, "Content-Disposition", "attachment; filename=\"profile.pb.gz\"");
+}
+
+void serve_reply_send_file(struct serve_reply *r, const char *content_type, int fd)
+{
+	struct serve *s = r->serve;
+	struct MHD_Response *response = response_of_file(content_type, fd);
+
+	if (response)
+		reply_name_download(response);
+	release(r, MHD_HTTP_OK, response);
+	server_run(s);
+}
+
 void serve_reply_send(struct serve_reply *r, unsigned int status, const char *content_type,
 	const void *bytes, size_t size)
 {
@@ -239,8 +273,7 @@ void serve_reply_send(struct serve_reply *r, unsigned int status, const char *co
 		response_of(content_type, NOTHING_ALLOWED, bytes, size, MHD_RESPMEM_MUST_COPY);
 
 	if (response && status == MHD_HTTP_OK)
-		MHD_add_response_header(
-			response, "Content-Disposition", "attachment; filename=\"profile.pb.gz\"");
+		reply_name_download(response);
 	release(r, status, response);
 	server_run(s);
 }

@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Routing, and the checks of host, token, method and origin before it. */
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 #include <strings.h>
 
 #include "agent/server/serve/parameters.h"
 #include "agent/server/serve/serve_internal.h"
 #include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/moment.h"
 
 enum {
 	METHOD_GET = 1, /* and HEAD */
@@ -19,6 +22,7 @@ enum {
 	FALLBACK_SECONDS = 30, /* the default of Go's own handler */
 	MAX_PID = 1 << 22,
 	MAX_HZ = 1000,
+	MOMENT_BYTES = 64,
 };
 
 static const int64_t MS_NS = 1000000;
@@ -31,8 +35,10 @@ static const char INDEX[] =
 	"<h1>Profiles on demand</h1>\n"
 	"<p><a href=\"profile?seconds=5\">profile?seconds=5</a>: CPU, all processes, five seconds "
 	"(1 to 300; with <code>&amp;pid=N</code> of one process, with <code>&amp;hz=N</code> at a "
-	"higher "
-	"frequency, up to 1000)</p>\n"
+	"higher frequency, up to 1000)</p>\n"
+	"<p><a href=\"merge?from=15m\">merge?from=15m</a>: what is stored since then "
+	"(<code>&amp;to=</code>, <code>&amp;group=</code>, <code>&amp;container=</code>, "
+	"<code>&amp;comm=</code> choose)</p>\n"
 	"<p>Best read by <code>go tool pprof "
 	"http://HOST:PORT/debug/pprof/profile?seconds=5</code></p>\n"
 	"<p><a href=\"/\">Flame graphs of the recent past</a></p>\n";
@@ -228,6 +234,70 @@ static enum MHD_Result answer_pprof_profile(struct serve_reply *r, const char *r
 	return MHD_YES;
 }
 
+static enum MHD_Result routes_begin_merge(struct serve_reply *r, const struct serve_merge *wanted)
+{
+	const struct serve_handlers *h = &r->serve->handlers;
+	int err = h->merge_begin ? h->merge_begin(h->context, r, wanted) : -ENOENT;
+
+	if (!err) {
+		reply_hold(r);
+		return MHD_YES;
+	}
+	if (err == -ENOENT)
+		return reply_text(r, MHD_HTTP_NOT_FOUND, "no profile of that time is stored\n");
+	if (err == -EAGAIN)
+		return reply_text(
+			r, MHD_HTTP_TOO_MANY_REQUESTS, "too many profiles are being merged\n");
+	if (err == -E2BIG)
+		return reply_text(r, MHD_HTTP_CONTENT_TOO_LARGE,
+			"too many profiles: ask for less time, or for one group\n");
+	return reply_text(r, MHD_HTTP_INTERNAL_SERVER_ERROR, strerror(-err));
+}
+
+/* The query's `+` of a time zone arrives as a space. */
+static bool moment_argument(const struct serve_reply *r, const char *name, int64_t *ret_ns)
+{
+	const char *given = argument(r, name);
+	char text[MOMENT_BYTES], *space;
+	int length = given ? snprintf(text, sizeof(text), "%s", given) : 0;
+
+	if (length >= (int)sizeof(text))
+		return false;
+	space = length ? strrchr(text, ' ') : NULL;
+	if (space && space[1] && strchr(space, ':') == strrchr(space, ':'))
+		*space = '+';
+	return !length || !moment_parse(text, (int64_t)clock_real_ns(), ret_ns);
+}
+
+static enum MHD_Result answer_pprof_merge(struct serve_reply *r, const char *rest)
+{
+	struct serve_merge wanted = { .from_ns = -1, .to_ns = (int64_t)clock_real_ns() };
+
+	(void)rest;
+	if (!moment_argument(r, "from", &wanted.from_ns) || wanted.from_ns < 0 ||
+		!moment_argument(r, "to", &wanted.to_ns) || wanted.to_ns <= wanted.from_ns)
+		return reply_text(r, MHD_HTTP_BAD_REQUEST,
+			"from= and to= take times: 2026-11-24T10:00:00Z, seconds since 1970, "
+			"or 30m and 2h ago; to= is now if it is absent\n");
+	wanted.group = argument(r, "group");
+	wanted.container = argument(r, "container");
+	wanted.comm = argument(r, "comm");
+	return routes_begin_merge(r, &wanted);
+}
+
+static enum MHD_Result answer_merged(struct serve_reply *r, const char *rest)
+{
+	struct serve_merge wanted = { .by_file = true };
+	uint64_t from, to;
+
+	(void)rest;
+	if (!range_argument(r, &from, &to))
+		return reply_text(r, MHD_HTTP_BAD_REQUEST, BAD_RANGE);
+	wanted.from_ns = (int64_t)from * MS_NS;
+	wanted.to_ns = (int64_t)to * MS_NS;
+	return routes_begin_merge(r, &wanted);
+}
+
 /*
  * `go tool pprof` asks here for the names of unsymbolized locations and discards the whole profile
  * if nothing answers. Every name we know is in the profile already.
@@ -263,11 +333,13 @@ static const struct route routes[] = {
 	{ "/-/ready", METHOD_GET, true, answer_ready },
 	{ "/status", METHOD_GET, false, answer_status },
 	{ "/api/profiles", METHOD_GET, false, answer_profiles },
+	{ "/api/merged", METHOD_GET_ONLY, false, answer_merged },
 	{ "/api/latency", METHOD_GET, false, answer_latency },
 	{ "/api/profiles/*", METHOD_GET, false, answer_profile_file },
 	{ "/debug/pprof/", METHOD_GET, false, answer_pprof_index },
 	{ "/debug/pprof", METHOD_GET, false, answer_pprof_index },
 	{ "/debug/pprof/profile", METHOD_GET_ONLY, false, answer_pprof_profile },
+	{ "/debug/pprof/merge", METHOD_GET_ONLY, false, answer_pprof_merge },
 	{ "/debug/pprof/symbol", METHOD_GET | METHOD_POST, false, answer_pprof_symbol },
 	{ "/-/reload", METHOD_POST, false, answer_reload },
 };

@@ -12,9 +12,11 @@
  *   GET /status                 JSON
  *   GET /api/profiles?from=&to= JSON list of stored profiles (ms since 1970)
  *   GET /api/profiles/PATH      one of them, as stored
+ *   GET /api/merged?from=&to=   those between two times as one profile, each file's samples apart
  *   GET /api/latency?from=&to=  JSON of measured functions in recent windows (ms since 1970)
  *   GET /debug/pprof/           a list of these endpoints, for people
  *   GET /debug/pprof/profile?seconds=N[&pid=P]
+ *   GET /debug/pprof/merge?from=T&to=T[&group=NAME][&container=ID][&comm=NAME]
  *   POST /debug/pprof/symbol    resolves no names: pprof requires it to exist
  *   POST /-/reload
  *
@@ -44,6 +46,13 @@ struct serve_profile_wish {
 	unsigned int hz; /* at least so many samples a second on each CPU; 0 = as many as usual */
 };
 
+/* Which stored profiles, whose windows overlap [FROM_NS, TO_NS), are to be merged, and how. */
+struct serve_merge {
+	int64_t from_ns, to_ns; /* since 1970 */
+	const char *group, *container, *comm; /* NULL = all */
+	bool by_file; /* each file's samples stay apart */
+};
+
 struct serve_handlers {
 	/* Append the body. Return 0 or a negative errno (→ 500). */
 	int (*metrics)(void *context, struct buffer *out);
@@ -62,6 +71,13 @@ struct serve_handlers {
 	 */
 	int (*profile_begin)(void *context, struct serve_reply *reply,
 		const struct serve_profile_wish *wish, struct buffer *why);
+	/*
+	 * Begin a merge of stored profiles; answer as for a profile on demand. WANTED is valid
+	 * during the call. -EAGAIN → 429; -ENOENT: there is none → 404; -E2BIG: too many → 413.
+	 * May be NULL: there are no merges.
+	 */
+	int (*merge_begin)(
+		void *context, struct serve_reply *reply, const struct serve_merge *wanted);
 	/* The client left before the answer, or its slot was needed: forget REPLY. */
 	void (*profile_cancel)(void *context, struct serve_reply *reply);
 	/* Reload the settings. OUT (why not, which key) becomes the body. 0 → 200, else 400. */
@@ -118,6 +134,10 @@ void serve_set_token(struct serve *s, const char *token);
 /* Answers a held request; BYTES are copied. CONTENT_TYPE: e.g. application/octet-stream. */
 void serve_reply_send(struct serve_reply *reply, unsigned int status, const char *content_type,
 	const void *bytes, size_t size);
+/* The same with the content of FD, which is taken. */
+void serve_reply_send_file(struct serve_reply *reply, const char *content_type, int fd);
+/* The same with a TEXT for people, and another status than 200. */
+void serve_reply_refuse(struct serve_reply *reply, unsigned int status, const char *text);
 /*
  * What clients have cost since the start. The server limits it: requests that go beyond what their
  * client's class may cost wait (agent/server/serve/clients.h).

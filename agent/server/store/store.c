@@ -445,6 +445,17 @@ int store_open(const struct store *s, const char *path, int *ret_fd)
 	return 0;
 }
 
+/* Not a duplicate, which would share the lock. */
+int store_open_root(const struct store *s, int *ret_fd)
+{
+	int fd = openat(s->fd, ".", O_PATH | O_DIRECTORY | O_CLOEXEC);
+
+	if (fd < 0)
+		return -errno;
+	*ret_fd = fd;
+	return 0;
+}
+
 uint64_t store_bytes(const struct store *s)
 {
 	return s->entries.block_bytes;

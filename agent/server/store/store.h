@@ -69,6 +69,8 @@ bool store_next(const struct store *s, size_t *iterator, int64_t from_ns, int64_
 	struct store_file *ret_file);
 /* Opens a file by a path from store_next(); -ENOENT for anything else (.., /). */
 int store_open(const struct store *s, const char *path, int *ret_fd);
+/* Opens the directory anew, to open files below it by their paths. */
+int store_open_root(const struct store *s, int *ret_fd);
 /* Bytes on disk, each file in whole blocks of 4 KiB. The limit applies to this. */
 uint64_t store_bytes(const struct store *s);
 size_t store_count(const struct store *s);
