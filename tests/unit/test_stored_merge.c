@@ -214,8 +214,8 @@ static void files_stay_apart(void **state)
 	}
 	assert_int_equal(p.message->n_location, 2);
 	assert_int_equal(p.message->n_comment, 4);
-	assert_string_equal(pprof_read_text(&p, p.message->comment[0]), "file 10 day/a");
-	assert_string_equal(pprof_read_text(&p, p.message->comment[1]), "file 5 day/b");
+	assert_string_equal(pprof_read_text(&p, p.message->comment[0]), "file 10 cpu day/a");
+	assert_string_equal(pprof_read_text(&p, p.message->comment[1]), "file 5 cpu day/b");
 	assert_string_equal(pprof_read_text(&p, p.message->comment[2]),
 		"comment samples lost since the window before: 9");
 	assert_string_equal(pprof_read_text(&p, p.message->comment[3]), "unread day/broken");
@@ -311,6 +311,32 @@ static void comments_are_told_once_and_unread_files_counted(void **state)
 	pprof_read_deinit(&p);
 }
 
+/* What is too deep is told, not cut. */
+static void deeper_stacks_than_ours_are_unread(void **state)
+{
+	struct stored_merge *m = begin(&(struct stored_merge_options){ .by_file = true });
+	struct pprof_read read = file_of(&first), p;
+	MESSAGE(Sample) *sample = read.message->sample[0];
+	uint64_t deep[PPROF_MAX_FRAMES + 1], *own = sample->location_id;
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(deep); i++)
+		deep[i] = own[0];
+	sample->location_id = deep;
+	sample->n_location_id = ARRAY_SIZE(deep);
+	assert_int_equal(stored_merge_add(m, "day/deep", &read), 0);
+	sample->n_location_id = PPROF_MAX_FRAMES;
+	assert_int_equal(stored_merge_add(m, "day/a", &read), 0);
+	sample->location_id = own;
+	sample->n_location_id = 2;
+	pprof_read_deinit(&read);
+	p = merged(m);
+	assert_int_equal(p.message->n_sample, 1);
+	assert_int_equal(p.message->sample[0]->n_location_id, PPROF_MAX_FRAMES);
+	assert_string_equal(pprof_read_text(&p, p.message->comment[1]), "unread day/deep");
+	pprof_read_deinit(&p);
+}
+
 static void a_merge_has_a_limit(void **state)
 {
 	struct stored_merge *m = begin(&(struct stored_merge_options){ .limit_bytes = 1 << 19 });
@@ -342,6 +368,7 @@ int main(void)
 		cmocka_unit_test(types_may_differ),
 		cmocka_unit_test(the_period_is_the_mean_where_it_varies),
 		cmocka_unit_test(comments_are_told_once_and_unread_files_counted),
+		cmocka_unit_test(deeper_stacks_than_ours_are_unread),
 		cmocka_unit_test(a_merge_has_a_limit),
 	};
 

@@ -18,7 +18,7 @@
 #include "symbolizer/sandbox/sandbox.h"
 
 enum {
-	NICE = 19,
+	NICE = 5, /* somebody waits, and a busy machine leaves nothing to the lowest priority */
 	MEMORY_BYTES = 256 << 20,
 	CPU_SECONDS = 60,
 	JOB_BYTES = 32 << 20,

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * The child that merges stored profiles: this program again, with low priority, bounded memory and
- * CPU time, and without capabilities. It only reads files of the store.
+ * The child that merges stored profiles: this program again, with lower priority, bounded memory
+ * and CPU time, and without capabilities. It only reads files of the store.
  */
 #include <stdbool.h>
 

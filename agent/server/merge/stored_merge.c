@@ -133,13 +133,27 @@ static int stored_merge_type(
 	return 0;
 }
 
+/* The type that tools show first: the default if it says one, else the last. */
+static const char *stored_file_main_type(const struct stored_file *f)
+{
+	const MESSAGE(Profile) *p = f->from->message;
+	const char *main = pprof_read_text(f->from, p->default_sample_type), *type = "";
+
+	for (size_t i = 0; i < p->n_sample_type; i++) {
+		type = pprof_read_text(f->from, p->sample_type[i]->type);
+		if (!strcmp(type, main))
+			break;
+	}
+	return type;
+}
+
 /* The merge is headed as its first file is. */
 static int stored_merge_begin(const struct stored_file *f)
 {
 	const MESSAGE(Profile) *p = f->from->message;
 	struct pprof_options head = { .limit_bytes = f->merge->options.limit_bytes };
 
-	head.default_type = pprof_read_text(f->from, p->default_sample_type);
+	head.default_type = stored_file_main_type(f);
 	if (p->period_type)
 		head.period_type = stored_file_type(f, p->period_type);
 	f->merge->period = p->period;
@@ -226,7 +240,6 @@ static int stored_file_add_sample(struct stored_file *f, const MESSAGE(Sample) *
 	stored_file_values(f, sample, values);
 	label_count = pprof_copy_labels(&f->copy, sample, labels);
 	if (f->merge->options.by_file) {
-		label_count = MIN(label_count, (size_t)PPROF_MAX_LABELS - 1);
 		labels[label_count++] = (struct pprof_label){
 			.key = FILE_LABEL,
 			.number = (int64_t)f->merge->files,
@@ -270,7 +283,8 @@ static int stored_file_tell(const struct stored_file *f, const char *path)
 	int err = 0;
 
 	if (f->merge->options.by_file) {
-		snprintf(text, sizeof(text), "file %" PRId64 " %s", p->period, path);
+		snprintf(text, sizeof(text), "file %" PRId64 " %.64s %s", p->period,
+			stored_file_main_type(f), path);
 		err = pprof_comment(f->merge->pprof, text);
 	}
 	for (size_t i = 0; i < p->n_comment && !err; i++) {
@@ -312,11 +326,31 @@ static int stored_merge_tell_unread(const struct stored_merge *m)
 
 /* ---- profiles ------------------------------------------------------------------------------- */
 
+/* Whether all of it fits into what is built: nothing is cut off silently. No agent writes more. */
+static bool stored_merge_fits(const struct stored_merge *m, const MESSAGE(Profile) * p)
+{
+	const size_t labels = PPROF_MAX_LABELS - (m->options.by_file ? 1 : 0);
+
+	for (size_t i = 0; i < p->n_sample; i++) {
+		if (p->sample[i]->n_location_id > PPROF_MAX_FRAMES ||
+			p->sample[i]->n_label > labels)
+			return false;
+	}
+	for (size_t i = 0; i < p->n_location; i++) {
+		if (p->location[i]->n_line > PPROF_MAX_LINES)
+			return false;
+	}
+	return true;
+}
+
 int stored_merge_add(struct stored_merge *m, const char *path, const struct pprof_read *profile)
 {
 	struct stored_file f = { .merge = m, .from = profile };
-	int err = m->pprof ? 0 : stored_merge_begin(&f);
+	int err;
 
+	if (!stored_merge_fits(m, profile->message))
+		return stored_merge_unread(m, path);
+	err = m->pprof ? 0 : stored_merge_begin(&f);
 	m->files++;
 	m->period_varies |= m->period != profile->message->period;
 	if (!err)

@@ -6,9 +6,9 @@
  * files: each sample then has the label `fathom_file` with the number of its file, and comments
  * tell what the files are, in order of their numbers from 1 on:
  *
- *     file PERIOD PATH       the period of its samples, its path in the store
+ *     file PERIOD TYPE PATH  the period and the main type of its samples, its path in the store
  *     comment TEXT           of the file before
- *     unread PATH            it has no number: it is no valid profile
+ *     unread PATH            it has no number: it is no valid profile, or larger than any of ours
  *
  * Files may have different sample types; a sample has 0 of those that its file lacks.
  */
@@ -34,7 +34,8 @@ int stored_merge_create(
 	const struct stored_merge_options *options, struct stored_merge **ret_merge);
 void stored_merge_destroy(struct stored_merge *m);
 /*
- * Adds the selected samples of PROFILE. After an error (-E2BIG: over the limit, -ENOMEM) the merge
+ * Adds the selected samples of PROFILE. One with stacks or labels beyond the limits of pprof.h is
+ * unread. After an error (-E2BIG: over the limit, -ENOMEM) the merge
  * is incomplete and may only be destroyed.
  */
 int stored_merge_add(struct stored_merge *m, const char *path, const struct pprof_read *profile);
