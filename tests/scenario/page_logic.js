@@ -118,6 +118,52 @@ const questions = {
 		return answers;
 	},
 
+	/*
+	 * What is different between the files of q.files and the same from q.merged, which the agent
+	 * merged of them: texts. The files in q.bad cannot be read.
+	 */
+	async merged(q) {
+		const apart = await load(q);
+		const together = new samples.Samples();
+		const left = new Map(q.files.concat(q.bad).map((f) => [f.path, f]));
+		const merged = await pprof.decode(fs.readFileSync(q.merged));
+		const bad = together.addMerged(left, merged);
+		const told = (all, path) => {
+			const f = all.files.get(path);
+			const sums = new Map();
+			const collect = (file, i) => {
+				const frames = all.shown(file.stacks[i], "all").frames.map((n) => all.frames.items[n].key);
+				const { labels } = all.sets.items[file.sets[i]];
+				const texts = labels.map((l) => [l.key, l.text, l.number, l.unit].join(" ")).sort();
+				const key = JSON.stringify([frames, all.shown(file.stacks[i], "all").lines, texts]);
+				const [value, count] = sums.get(key) || [0, 0];
+				sums.set(key, [value + file.values[i], count + file.counts[i]]);
+			};
+			for (let i = 0; i < f.size; i++) collect(f, i);
+			return JSON.stringify([f.timeMs, f.durationMs, f.group, f.lost, f.hertz, [...sums].sort()]);
+		};
+		const different = q.files.filter((f) => !together.files.has(f.path) ||
+			told(apart, f.path) !== told(together, f.path)).map((f) => f.path);
+		return { different, bad, left: [...left.keys()],
+			stacks: [apart.stacks.items.length, together.stacks.items.length] };
+	},
+
+	/* In a page with little room: which of q.files are there after their merge was loaded. */
+	async crowded(q) {
+		const merged = await pprof.decode(fs.readFileSync(q.merged));
+		let asked = 0;
+		const list = q.files.map((f, i) => ({ ...f, bytes: 100, timeMs: 10000 * i, durationMs: 10000 }));
+		const page = makePage({
+			now: () => 10000 * q.files.length, status: async () => ({ window_seconds: 10 }),
+			list: async () => list, merged: async () => { asked++; return merged; },
+			profile: async () => { throw new Error("one by one"); },
+		});
+		Object.assign(page.limits, q.limits);
+		await page.refresh();
+		return { asked, stacks: page.samples.stacks.items.length, dropped: page.dropped,
+			files: [...page.samples.files.keys()].sort() };
+	},
+
 	/* Every node as [path of names, value, base, self], in the order of drawing. */
 	async nodes(q) {
 		const { made } = await shown(q);

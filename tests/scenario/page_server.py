@@ -4,7 +4,9 @@ import http.server
 import json
 import os
 import re
+import subprocess
 import sys
+import tempfile
 import threading
 import time
 import urllib.parse
@@ -80,6 +82,8 @@ class PageServer:
             return self.send_json(handler, self.status())
         if path == "/api/profiles":
             return self.send_json(handler, self.listing(int(query["from"]), int(query["to"])))
+        if path == "/api/merged":
+            return self.send_merged(handler, int(query["from"]), int(query["to"]))
         if path == "/api/latency":
             return self.send_json(handler, self.measured(int(query["from"]), int(query["to"])))
         name = path[len("/api/profiles/"):]
@@ -105,6 +109,24 @@ class PageServer:
         return [{"path": path, "name": f[0], "time_ms": f[1], "duration_ms": f[2], "bytes": len(f[3])}
                 for path, f in sorted(self.files.items(), key=lambda item: item[1][1])
                 if f[1] < end and f[1] + f[2] > start]
+
+    def send_merged(self, handler, start, end):
+        """What the agent's own child makes of the files."""
+        from fathom import FATHOM
+        with tempfile.TemporaryDirectory() as store:
+            paths = [f["path"] for f in self.listing(start, end)]
+            for path in paths:
+                os.makedirs(os.path.dirname(os.path.join(store, path)), exist_ok=True)
+                with open(os.path.join(store, path), "wb") as f:
+                    f.write(self.files[path][3])
+            with open(os.path.join(store, "job"), "w", encoding="utf-8") as f:
+                f.write("".join(path + "\n" for path in paths))
+            command = 'exec "$0" merge-stored %d 1 "" "" 3<. 4<job 5>merged' % os.getpid()
+            status = subprocess.run(["bash", "-c", command, FATHOM], cwd=store, check=False).returncode
+            if not paths or status:
+                return self.send(handler, 500 if status else 404, b"not merged\n", "text/plain")
+            with open(os.path.join(store, "merged"), "rb") as f:
+                return self.send(handler, 200, f.read(), "application/octet-stream")
 
     def send_json(self, handler, value):
         self.send(handler, 200, json.dumps(value).encode(), "application/json")

@@ -14,6 +14,7 @@ const app = (() => {
 	 * beyond as many as are shown. A label set with a new goroutine ID takes some 600 bytes.
 	 */
 	const LIMITS = { stacks: 500000, sets: 500000, spare: 100000 };
+	const MERGED_BYTES = 16 << 20; /* of stored files that are asked for at once */
 	const PROGRESS_MS = 600; /* the page is drawn this often while it loads, */
 	const PROGRESS_SHARE = 4; /* or less often, so that drawing takes a fourth of the time */
 	const RETRY_MS = 3000;
@@ -186,6 +187,55 @@ const app = (() => {
 			if (this.forget()) this.update();
 			const wanted = this.listed.filter((f) => !this.samples.files.has(f.path) && !this.bad.has(f.path));
 			wanted.reverse(); /* the newest first */
+			await this.loadEach(await this.loadMerged(wanted, mine), mine);
+		}
+
+		/* Loads files by few requests. Returns those that are to be loaded one by one. */
+		async loadMerged(wanted, mine) {
+			if (!this.client.merged || wanted.length < 2) return wanted;
+			const left = [];
+			for (const files of portions(wanted, MERGED_BYTES)) {
+				if (mine !== this.generation) return [];
+				left.push(...await this.loadPortion(files, mine));
+				if (mine === this.generation && files.length < wanted.length) this.update();
+			}
+			return left;
+		}
+
+		async loadPortion(files, mine) {
+			let merged = null;
+			try {
+				merged = await this.client.merged(files);
+			} catch (error) {
+				if (!(error instanceof pprof.BadProfile)) throw error;
+			}
+			if (mine !== this.generation) return [];
+			if (merged && merged.tooLarge) return this.loadHalves(files, mine);
+			if (!merged) return files;
+			this.addMerged(files, merged);
+			return [];
+		}
+
+		/* As many of FILES as there is room for; what is beyond the limits makes room for newer ones. */
+		addMerged(files, merged) {
+			const left = new Map(files.map((f) => [f.path, f]));
+			for (;;) {
+				for (const [path, file] of left) if (file.timeMs < this.floorMs) left.delete(path);
+				if (!left.size) return;
+				for (const path of this.samples.addMerged(left, merged, () => this.isFull())) this.bad.add(path);
+				if (!this.isFull()) return;
+				if (this.forget()) this.update();
+			}
+		}
+
+		async loadHalves(files, mine) {
+			if (files.length < 2) return files;
+			const half = Math.ceil(files.length / 2);
+			return [...await this.loadPortion(files.slice(0, half), mine),
+				...await this.loadPortion(files.slice(half), mine)];
+		}
+
+		async loadEach(wanted, mine) {
 			let drawn = performance.now();
 			let pause = PROGRESS_MS;
 			let loaded = 0;
@@ -942,6 +992,21 @@ const app = (() => {
 			fold();
 			this.visit();
 		}
+	}
+
+	/* Splits FILES, in order, into lists of at most BYTES. */
+	function portions(files, bytes) {
+		const lists = [];
+		let left = 0;
+		for (const file of files) {
+			if (!lists.length || file.bytes > left) {
+				lists.push([]);
+				left = bytes;
+			}
+			lists[lists.length - 1].push(file);
+			left -= file.bytes;
+		}
+		return lists;
 	}
 
 	const page = new App();

@@ -8,6 +8,9 @@
 const client = (() => {
 	const PARALLEL = 6;
 	const TIMEOUT_MS = 20000;
+	const MERGE_TIMEOUT_MS = 90000;
+	/* Why the agent merges nothing: nothing is there, too much was asked for, it is busy, it cannot. */
+	const UNMERGED = [404, 413, 429, 500];
 
 	class Unauthorized extends Error {}
 	class Away extends Error {}
@@ -18,20 +21,21 @@ const client = (() => {
 			this.skewMs = 0; /* what to add to this machine's clock to have the agent's */
 		}
 
-		async get(path) {
+		/* A refused answer is an error, unless its status is EXPECTED. */
+		async get(path, expected = [404], timeoutMs = TIMEOUT_MS) {
 			const headers = this.token ? { Authorization: "Bearer " + this.token } : {};
 			let response;
 			try {
 				/* Not relative: the page's own address may hold a user and a password. */
 				response = await fetch(location.origin + path, {
 					headers, cache: "no-store", credentials: "same-origin",
-					signal: AbortSignal.timeout(TIMEOUT_MS),
+					signal: AbortSignal.timeout(timeoutMs),
 				});
 			} catch (error) {
 				throw new Away("no response from " + location.host);
 			}
 			if (response.status === 401) throw new Unauthorized(this.token ? "wrong" : "wanted");
-			if (!response.ok && response.status !== 404)
+			if (!response.ok && !expected.includes(response.status))
 				throw new Away(location.host + " answered " + response.status + " to " + path.split("?")[0]);
 			this.clock(response);
 			return response;
@@ -68,6 +72,18 @@ const client = (() => {
 		async latency(from, to) {
 			const response = await this.get(`/api/latency?from=${Math.floor(from)}&to=${Math.ceil(to)}`);
 			return response.ok ? response.json() : null;
+		}
+
+		/*
+		 * One profile with the samples of all FILES and perhaps of more, for Samples.addMerged(). Null
+		 * when the agent does not make it; `tooLarge` when fewer files would do.
+		 */
+		async merged(files) {
+			const from = Math.floor(Math.min(...files.map((f) => f.timeMs)));
+			const to = Math.ceil(Math.max(...files.map((f) => f.timeMs + f.durationMs)));
+			const response = await this.get(`/api/merged?from=${from}&to=${to}`, UNMERGED, MERGE_TIMEOUT_MS);
+			if (response.status === 413) return { tooLarge: true };
+			return response.ok ? pprof.decode(new Uint8Array(await response.arrayBuffer())) : null;
 		}
 
 		/* The profile of FILE; null when the agent has it no more. */

@@ -14,6 +14,7 @@ const samples = (() => {
 	const FIELDS = ["group", "container", "comm", "process", "thread", "goroutine", "label"];
 	/* Labels with a field of their own, or that are different in each sample. */
 	const KNOWN_LABELS = new Set(["pid", "tid", "goid", "cpu", "comm", "thread_comm", "container_id"]);
+	const FILE_LABEL = "fathom_file"; /* of a merge of files: the number of a sample's file */
 	const MAX_LABEL_KEYS = 64; /* of other labels that stacks can be put under */
 	const KINDS = { native: 0, go: 1, jit: 2, kernel: 3, unknown: 4, label: 5 };
 	const KIND_NAMES = Object.keys(KINDS);
@@ -155,6 +156,28 @@ const samples = (() => {
 		return found ? Number(found[1]) : 0;
 	}
 
+	/* What is in a merge of files: each one's path, period, main type, comments and samples. */
+	function partsOf(profile) {
+		const files = [];
+		const unread = [];
+		for (const text of profile.comments) {
+			const [word, ...rest] = text.split(" ");
+			if (word === "file")
+				files.push({ period: Number(rest[0]), type: rest[1], path: rest.slice(2).join(" "),
+					comments: [], samples: [] });
+			else if (word === "comment" && files.length)
+				files[files.length - 1].comments.push(text.slice(word.length + 1));
+			else if (word === "unread")
+				unread.push(rest.join(" "));
+		}
+		for (const s of profile.samples) {
+			const label = s.labels.find((l) => l.key === FILE_LABEL);
+			const file = label && files[Number(label.number) - 1];
+			if (file) file.samples.push({ ...s, labels: s.labels.filter((l) => l !== label) });
+		}
+		return { files, unread };
+	}
+
 	/* How often a second samples were taken; 0 = not known, as of cycles. */
 	function hertzOf({ periodType, period }) {
 		return periodType.unit === "nanoseconds" && period > 0 ? Math.round(1e9 / Number(period)) : 0;
@@ -182,18 +205,55 @@ const samples = (() => {
 
 		/* PROFILE as pprof.read() gives it. False: its values are another kind, nothing is added. */
 		add(file, profile) {
+			const columns = this.columnsOf(profile);
+			if (!columns) return false;
+			this.addFile(file, columns, profile);
+			return true;
+		}
+
+		/*
+		 * Adds those of FILES (path → file) whose samples are in PROFILE, which the agent merged of
+		 * them (agent/server/merge/stored_merge.h): the newest first, until isFull() says so. Takes
+		 * what it added, or can never add, out of FILES. Returns the paths of the latter: they are
+		 * no profiles, or their values are another kind.
+		 */
+		addMerged(files, profile, isFull = () => false) {
+			const parts = partsOf(profile);
+			const columns = this.columnsOf(profile);
+			const bad = parts.unread.filter((path) => files.delete(path));
+			for (const part of parts.files.reverse()) {
+				const file = files.get(part.path);
+				if (!file) continue;
+				files.delete(part.path);
+				if (columns && (this.wanted || part.type === this.type.type))
+					this.addFile(file, columns, { ...profile, ...part });
+				else
+					bad.push(part.path);
+				if (isFull()) break;
+			}
+			return bad;
+		}
+
+		/* Where PROFILE's values and locations are in here; null if its values are another kind. */
+		columnsOf(profile) {
 			const main = mainValue(profile, this.wanted);
 			const type = profile.types[main] || { type: "", unit: "" };
 			this.types = profile.types;
 			if (this.type && (this.type.type !== type.type || this.type.unit !== type.unit))
-				return false;
+				return null;
 			this.type = type;
 			this.periodType = profile.periodType;
 			this.period = profile.period;
-			const counts = profile.types.findIndex((t) => t.unit === "count" && t.type === countsOf(type));
 			const mappings = profile.mappings.map((m) => this.mapping(m));
 			const functions = profile.functions.map((f) => this.fn(f));
-			const locations = profile.locations.map((l) => this.location(l, mappings, functions));
+			return {
+				main,
+				counts: profile.types.findIndex((t) => t.unit === "count" && t.type === countsOf(type)),
+				locations: profile.locations.map((l) => this.location(l, mappings, functions)),
+			};
+		}
+
+		addFile(file, { main, counts, locations }, profile) {
 			/* Samples of other values only, as time off the CPU, are no samples of this one. */
 			const samples = profile.samples.filter((s) =>
 				Number(s.values[main]) || (counts >= 0 && Number(s.values[counts])));
@@ -210,7 +270,6 @@ const samples = (() => {
 				added.counts[i] = counts < 0 ? 0 : Math.max(0, Number(s.values[counts]));
 			});
 			this.files.set(file.path, added);
-			return true;
 		}
 
 		mapping(m) {
