@@ -33,6 +33,7 @@ struct unwind_walk {
 	__u32 guessed; /* 1 = it cannot, a table was missing: unwound by frame pointer there */
 	__u32 known; /* the process is */
 	__u32 stack_waits; /* the record is yet to be shipped, with the sample */
+	__u32 frames; /* passed so far; the record has the first and the last of them */
 	struct unwind_cache_key key; /* of the cached ranges; not on the stack, which is small */
 	unsigned short blocks[UNWIND_CACHE_AHEAD]; /* cached rules of the innermost frames */
 	struct abi_unwind_range range; /* of the last pc; end 0 = none */

@@ -249,12 +249,18 @@ static int add_frames(struct stacks *s, uint32_t process, const struct profile_s
 	struct stack_facts *facts)
 {
 	uint32_t frame_count = believable_count(stack);
+	uint32_t gap = stack->flags & PROFILE_STACK_MIDDLE ? stack->kernel_count + ABI_INNER_FRAMES
+							   : UINT32_MAX;
 	struct known_frame frame = { 0 }, inside = { 0 };
-	int err;
+	int err = 0;
 
 	facts->outcomes[SYMBOLIZE_NO_MAPPING] = (uint16_t)(stack->frame_count - frame_count);
 	for (uint32_t i = 0; i < frame_count && !(frame.traits & FRAME_HIDES_CALLERS); i++) {
 		inside = frame;
+		if (i == gap)
+			err = add_marker(s, TRUNCATION_MIDDLE_MARK);
+		if (err)
+			return err;
 		err = frame_of(s, process, &stack->frames[i], &frame) ?: add_id(s, frame.id);
 		if (err)
 			return err;
@@ -285,6 +291,7 @@ static int stacks_build(struct stacks *s, uint32_t process, const struct profile
 	if (err)
 		return err;
 	facts->end = truncation_of(stack->flags);
+	facts->no_middle = stack->flags & PROFILE_STACK_MIDDLE;
 	/* Unwind tables mark roots even where a stripped C library has no names. */
 	if ((stack->flags & PROFILE_STACK_END_MASK) >> PROFILE_STACK_END_SHIFT == ABI_UNWIND_ROOT)
 		facts->complete = facts->user;
@@ -379,6 +386,8 @@ void stacks_account(struct stacks *s, const struct stack_facts *facts,
 	summary->complete_stacks += facts->complete ? count : 0;
 	metrics_add(
 		metrics, facts->complete ? METRIC_STACKS_COMPLETE : METRIC_STACKS_TRUNCATED, count);
+	if (facts->no_middle)
+		metrics_add(metrics, METRIC_STACKS_NO_MIDDLE, count);
 	if (!facts->complete)
 		metrics_add(metrics, facts->end, count);
 }

@@ -7,7 +7,8 @@
  *
  * The marker `[frames lost]` stands where the profile has lost frames; a sample without frames gets
  * the marker `[no stack]`, and a user stack without its root ends with `[truncated: REASON]`
- * (truncation.h). Markers have no mapping and no address, so they are not mistaken for functions.
+ * (truncation.h). One too deep to be kept has a marker between its innermost and its outermost
+ * frames. Markers have no mapping and no address, so they are not mistaken for functions.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -26,6 +27,7 @@ struct stack_facts {
 	bool user_named; /* the innermost user frame has a name */
 	bool complete; /* the outermost user frame is a thread's first function */
 	bool marked; /* the outermost frame is the marker `[truncated: REASON]` */
+	bool no_middle; /* the marker TRUNCATION_MIDDLE_MARK stands between its frames */
 	enum metric end; /* why the stack is truncated, unless complete */
 };
 

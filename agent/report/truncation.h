@@ -5,6 +5,10 @@
 
 #include "base/metrics.h"
 
+/* Stands for the frames between the innermost and the outermost ones of a stack that is too deep.
+ */
+#define TRUNCATION_MIDDLE_MARK "[truncated: middle]"
+
 /* The reason of a stack with FLAGS (enum profile_stack_flags) and without a root. */
 enum metric truncation_of(uint32_t flags);
 

@@ -35,6 +35,13 @@ enum abi_kind {
 enum {
 	ABI_COMM_BYTES = 16,
 	ABI_MAX_FRAMES = 256, /* the kernel's walk: kernel.perf_event_max_stack, 127 by default */
+	/*
+	 * A deeper walk by tables goes on and keeps the outermost frames; those between are left
+	 * out.
+	 */
+	ABI_INNER_FRAMES = 128, /* then kept from the innermost on; a power of 2 */
+	ABI_OUTER_FRAMES = ABI_MAX_FRAMES - ABI_INNER_FRAMES, /* a power of 2 */
+	ABI_WALK_FRAMES = 4096, /* passed in all, at most */
 };
 
 enum abi_sample_flags {
@@ -55,18 +62,25 @@ enum abi_sample_flags {
 
 enum abi_stack_flags {
 	ABI_STACK_KERNEL = 1 << 0,
-	ABI_STACK_DEPTH = 1 << 1, /* the walk stopped at ABI_MAX_FRAMES */
+	ABI_STACK_DEPTH = 1 << 1, /* the walk stopped at its limit of frames */
 	ABI_STACK_RUNTIME_FRAMES = 1 << 2, /* some frames take two words: bpf/abi/frame.h */
 	ABI_STACK_CALL = 1 << 3, /* the first frame stands for its function, wherever the pc is */
 	ABI_STACK_END_SHIFT = 4, /* bits from here on: enum abi_unwind_end, of a walk by tables */
 	ABI_STACK_END_MASK = 0xf << ABI_STACK_END_SHIFT,
+	/*
+	 * Of ABI_MAX_FRAMES pcs the last ABI_OUTER_FRAMES are the outermost of more. BPF leaves
+	 * them as a ring: the bits say which of these is the innermost.
+	 */
+	ABI_STACK_MIDDLE = 1 << 8,
+	ABI_STACK_RING_SHIFT = 16,
+	ABI_STACK_RING_MASK = (ABI_OUTER_FRAMES - 1) << ABI_STACK_RING_SHIFT,
 };
 
 /* Why a walk by tables ended. */
 enum abi_unwind_end {
 	ABI_UNWIND_GOES_ON = 0,
 	ABI_UNWIND_ROOT,
-	ABI_UNWIND_DEPTH, /* ABI_MAX_FRAMES */
+	ABI_UNWIND_DEPTH, /* ABI_WALK_FRAMES; the kernel's walk: the limit of its frames */
 	ABI_UNWIND_GAP, /* code without a table, and fp does not look like a frame pointer */
 	ABI_UNWIND_UNREADABLE, /* the stack could not be read */
 	ABI_UNWIND_BAD_REGISTER, /* a register that is not tracked or has an impossible value */

@@ -2,7 +2,7 @@
 #pragma once
 /*
  * The walk of a user stack in the kernel: finds the module of a pc and the page of its tables, then
- * makes the step of step.bpf.h, up to ABI_MAX_FRAMES times. The step is a global function: the
+ * makes the step of step.bpf.h, up to ABI_WALK_FRAMES times. The step is a global function: the
  * verifier checks it once and not once per frame. Global functions take only numbers on older
  * kernels, so each looks up the scratch area itself.
  *
@@ -17,7 +17,10 @@
 #include "bpf/stack.bpf.h"
 #include "bpf/unwind/lookup.bpf.h"
 
-enum { UNFINISHED_MIN_CHUNKS = 4 /* covers most stacks */ };
+enum {
+	UNFINISHED_MIN_CHUNKS = 4, /* covers most stacks */
+	UNWIND_AT_ONCE = 64, /* frames beyond ABI_MAX_FRAMES that one function's loop passes */
+};
 
 /* ---- the table of a pc ---------------------------------------------------------------------- */
 
@@ -194,6 +197,12 @@ static __always_inline int unwind_step(struct unwind_walk *walk, __u32 i)
 	return unwind_step_from(&walk->state, place, &block->of[way].rule);
 }
 
+/* Where the I-th frame is recorded: in order, then in a ring of the outermost ones. */
+static __always_inline __u32 unwind_word_of(__u32 i)
+{
+	return i < ABI_MAX_FRAMES ? i : ABI_INNER_FRAMES + (i & (ABI_OUTER_FRAMES - 1));
+}
+
 /* Records the current frame, the I-th, and steps to its caller. Returns an enum abi_unwind_end. */
 __noinline int unwind_frame(__u32 i)
 {
@@ -201,11 +210,22 @@ __noinline int unwind_frame(__u32 i)
 
 	if (!walk)
 		return ABI_UNWIND_ROOT;
-	if (i >= ABI_MAX_FRAMES)
+	if (i >= ABI_WALK_FRAMES)
 		return ABI_UNWIND_DEPTH;
-	walk->record.frames[i] = walk->state.pc;
-	walk->record.frame_count = i + 1;
+	walk->record.frames[unwind_word_of(i) & (ABI_MAX_FRAMES - 1)] = walk->state.pc;
+	walk->record.frame_count = i < ABI_MAX_FRAMES ? i + 1 : ABI_MAX_FRAMES;
+	walk->frames = i + 1;
 	return unwind_step(walk, i);
+}
+
+/* UNWIND_AT_ONCE frames, from the FIRST one on: the verifier checks this loop once, too. */
+__noinline int unwind_frames(__u32 first)
+{
+	int end = ABI_UNWIND_GOES_ON;
+
+	for (__u32 i = 0; i < UNWIND_AT_ONCE && end == ABI_UNWIND_GOES_ON; i++)
+		end = unwind_frame(first + i);
+	return end;
 }
 
 /* ---- the walk ------------------------------------------------------------------------------- */
@@ -250,6 +270,9 @@ static __always_inline int unwind_all(struct unwind_walk *walk, bool returns)
 		if (end != ABI_UNWIND_GOES_ON)
 			break;
 	}
+	for (__u32 i = ABI_MAX_FRAMES; i < ABI_WALK_FRAMES && end == ABI_UNWIND_GOES_ON;
+		i += UNWIND_AT_ONCE)
+		end = unwind_frames(i);
 	return end == ABI_UNWIND_GOES_ON ? ABI_UNWIND_DEPTH : end;
 }
 
@@ -274,6 +297,7 @@ static __always_inline bool unwind_begin(const struct capture *t, struct unwind_
 	walk->mapping.end = 0;
 	walk->range.end = 0;
 	walk->missed = 0;
+	walk->frames = 0;
 	walk->guessed = 0;
 	walk->state.block_address = 0;
 	walk->state.is_return = 0;
@@ -302,6 +326,9 @@ static __always_inline __u64 unwind_take(const struct capture *t, struct scratch
 	walk->record.flags = end << ABI_STACK_END_SHIFT | t->stack_flags;
 	if (end == ABI_UNWIND_DEPTH)
 		walk->record.flags |= ABI_STACK_DEPTH;
+	if (walk->frames > ABI_MAX_FRAMES)
+		walk->record.flags |= ABI_STACK_MIDDLE | (walk->frames & (ABI_OUTER_FRAMES - 1))
+								 << ABI_STACK_RING_SHIFT;
 	walk->record.id = stack_hash(t, &walk->record);
 	walk->stack_waits = end != ABI_UNWIND_MISSED;
 	if (end == ABI_UNWIND_MISSED) {

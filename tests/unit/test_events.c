@@ -258,6 +258,41 @@ static void stack_is_delivered(void **state)
 	assert_memory_equal(f->frames, words + 3, sizeof(f->frames));
 }
 
+/* Its outermost frames are a ring, of which the 5th is the innermost. */
+static void stack_without_its_middle_is_in_order(void **state)
+{
+	struct fixture *f = *state;
+	uint64_t words[3 + ABI_MAX_FRAMES] = { 0 };
+	struct abi_stack head = { .kind = ABI_STACK,
+		.flags = ABI_STACK_MIDDLE | 5U << ABI_STACK_RING_SHIFT,
+		.id = 99,
+		.window = 3,
+		.frame_count = ABI_MAX_FRAMES };
+
+	memcpy(words, &head, sizeof(head));
+	for (uint64_t i = 0; i < ABI_MAX_FRAMES; i++)
+		words[3 + i] = i;
+	perf_ring_raw(&f->w, TIME, words, sizeof(words));
+	deliver(f);
+	assert_int_equal(f->calls, 1);
+	for (uint64_t i = 0; i < ABI_MAX_FRAMES; i++)
+		assert_int_equal(f->frames[i],
+			i < ABI_INNER_FRAMES ? i : ABI_INNER_FRAMES + (i + 5) % ABI_OUTER_FRAMES);
+}
+
+static void short_stack_without_its_middle_is_refused(void **state)
+{
+	struct fixture *f = *state;
+	uint64_t words[3 + 200] = { 0 };
+	struct abi_stack head = {
+		.kind = ABI_STACK, .flags = ABI_STACK_MIDDLE, .id = 99, .frame_count = 200
+	};
+
+	memcpy(words, &head, sizeof(head));
+	perf_ring_raw(&f->w, TIME, words, sizeof(words));
+	expect_refused(f);
+}
+
 static void stack_with_more_frames_than_bytes_is_refused(void **state)
 {
 	struct fixture *f = *state;
@@ -732,6 +767,8 @@ int main(void)
 		EVENTS_TEST(short_sightings_are_refused),
 		EVENTS_TEST(more_sightings_than_possible_are_refused),
 		EVENTS_TEST(stack_is_delivered),
+		EVENTS_TEST(stack_without_its_middle_is_in_order),
+		EVENTS_TEST(short_stack_without_its_middle_is_refused),
 		EVENTS_TEST(stack_with_more_frames_than_bytes_is_refused),
 		EVENTS_TEST(stack_with_too_many_frames_is_refused),
 		EVENTS_TEST(stack_comes_with_its_sample),

@@ -7,156 +7,7 @@
 
 #include "bpf/unwind/step.bpf.h"
 #include "symbolizer/index/unwind.h"
-#include "tests/unit/small_index.h"
-#include "tests/unit/unwind_page_writer.h"
-
-enum {
-	BASE = 0x400000, /* of small_index.h's segment: two pages of code, file offset 0 */
-	LOADED = 0x7f0000000000, /* where the module is mapped */
-	MODULE_BYTES = 0x20000,
-	STACK = 0x7ffd0000,
-	STACK_WORDS = 128,
-	PID = 42,
-	EXEC_ID = 5,
-	PIDS = 64,
-};
-
-struct fixture {
-	struct unwind *unwind;
-	struct metrics metrics;
-	/* The kernel's side. */
-	struct abi_unwind_slot slots[ABI_UNWIND_SLOTS];
-	struct abi_unwind_range ranges[ABI_UNWIND_RANGES];
-	uint8_t pool[ABI_UNWIND_REGIONS * ABI_UNWIND_REGION_BYTES];
-	struct abi_unwind_process processes[PIDS];
-	uint32_t epoch, rules_epoch;
-	bool full;
-	/* User space's side. */
-	struct index *index; /* of module 1 */
-	enum unwind_module module_state;
-	struct module module;
-	struct process process;
-	struct page_writer page;
-	uint64_t stack[STACK_WORDS];
-};
-
-static int write_ranges(
-	void *context, uint32_t first, const struct abi_unwind_range *ranges, uint32_t count)
-{
-	struct fixture *f = context;
-
-	assert_true(first + count <= ABI_UNWIND_RANGES);
-	memcpy(f->ranges + first, ranges, count * sizeof(*ranges));
-	return 0;
-}
-
-static int write_pool(void *context, uint32_t offset, const void *bytes, size_t size)
-{
-	struct fixture *f = context;
-
-	assert_true(offset >= ABI_UNWIND_POOL_BEGIN && offset + size <= sizeof(f->pool));
-	assert_int_equal(
-		offset / ABI_UNWIND_REGION_BYTES, (offset + size - 1) / ABI_UNWIND_REGION_BYTES);
-	memcpy(f->pool + offset, bytes, size);
-	return 0;
-}
-
-static int set_process(void *context, uint32_t tgid, const struct abi_unwind_process *process)
-{
-	struct fixture *f = context;
-
-	f->processes[tgid % PIDS] = *process;
-	return 0;
-}
-
-static void remove_process(void *context, uint32_t tgid)
-{
-	struct fixture *f = context;
-
-	f->processes[tgid % PIDS] = (struct abi_unwind_process){ 0 };
-}
-
-static void set_epoch(void *context, uint32_t epoch)
-{
-	((struct fixture *)context)->epoch = epoch;
-}
-
-static void set_rules_epoch(void *context, uint32_t epoch)
-{
-	((struct fixture *)context)->rules_epoch = epoch;
-}
-
-static void set_full(void *context, bool full)
-{
-	((struct fixture *)context)->full = full;
-}
-
-static enum unwind_module module_state(
-	void *context, const struct module *module, const struct index **ret_index)
-{
-	struct fixture *f = context;
-
-	assert_ptr_equal(module, &f->module);
-	if (f->module_state == UNWIND_MODULE_READY)
-		*ret_index = f->index;
-	return f->module_state;
-}
-
-/* Two pages: sp + 16 from 0x1000, the root from 0x2000; the second page has a single rule. */
-static struct index *make_index(struct fixture *f)
-{
-	struct index_writer *w = create();
-	const struct abi_unwind_page *page;
-
-	page_begin(&f->page, rule_none());
-	page_row(&f->page, 0x1000, rule_sp(16));
-	page_row(&f->page, 0x2000, rule_of(ABI_CFA_END));
-	page_row(&f->page, 0x3000, rule_none());
-	page = page_finish(&f->page);
-	assert_int_equal(writer_unwind_page(w, BASE, page, page->size), 0);
-	return finish(w);
-}
-
-static void map_module(struct fixture *f, uint64_t start, uint64_t file_off, uint64_t bytes)
-{
-	assert_int_equal(mappings_add(&f->process.mappings, &(struct mapping){ .start = start,
-								    .end = start + bytes,
-								    .file_off = file_off,
-								    .module = &f->module }),
-		0);
-}
-
-static int setup(void **state)
-{
-	struct fixture *f = calloc(1, sizeof(*f));
-
-	f->module = (struct module){ .number = 1, .kind = MODULE_FILE };
-	f->process = (struct process){ .pid = PID, .number = 7, .mappings = mappings_create() };
-	f->module_state = UNWIND_MODULE_READY;
-	f->index = make_index(f);
-	map_module(f, LOADED, 0, MODULE_BYTES);
-	*state = f;
-	return unwind_create(
-		&(struct unwind_options){
-			.target = { f->slots, write_ranges, write_pool, set_process, remove_process,
-				NULL, NULL, NULL, set_epoch, set_rules_epoch, set_full, f },
-			.metrics = &f->metrics,
-			.module = module_state,
-			.context = f,
-		},
-		&f->unwind);
-}
-
-static int teardown(void **state)
-{
-	struct fixture *f = *state;
-
-	unwind_destroy(f->unwind);
-	mappings_unref(f->process.mappings);
-	index_destroy(f->index);
-	free(f);
-	return 0;
-}
+#include "tests/unit/unwind_room_fixture.h"
 
 /* ---- as BPF looks it up --------------------------------------------------------------------- */
 
@@ -506,15 +357,6 @@ static void pages_without_room_are_loaded_some_epochs_later(void **state)
 }
 
 /* Finishes the walk from REST, whose piece of stack is WORDS. */
-static const struct mapping *finish_rest(struct fixture *f, const struct abi_unwind_rest *rest,
-	const uint64_t *words, bool force, struct unwind_stack *stack)
-{
-	stack->count = 1;
-	stack->frames[0] = rest->pc;
-	return unwind_finish(
-		f->unwind, f->process.mappings, rest, (const void *)words, force, stack);
-}
-
 /* Finishes the walk from PC on the fixture's stack. */
 static const struct mapping *finish_walk(
 	struct fixture *f, uint64_t pc, bool force, struct unwind_stack *stack)
@@ -741,23 +583,6 @@ static void code_outside_of_all_files_needs_a_frame_pointer(void **state)
 	assert_int_equal(stack.end, ABI_UNWIND_UNKNOWN_MAPPING);
 }
 
-static void endless_stack_is_cut_at_the_limit(void **state)
-{
-	struct fixture *f = *state;
-	uint64_t words[2 * ABI_MAX_FRAMES + 16];
-	struct abi_unwind_rest rest = { .pc = LOADED + 0x1004,
-		.sp = STACK,
-		.stack_address = STACK,
-		.stack_bytes = sizeof(words) };
-	struct unwind_stack stack;
-
-	for (size_t i = 0; i < ARRAY_SIZE(words); i++)
-		words[i] = LOADED + 0x1800;
-	assert_null(finish_rest(f, &rest, words, false, &stack));
-	assert_int_equal(stack.count, ABI_MAX_FRAMES);
-	assert_int_equal(stack.end, ABI_UNWIND_DEPTH);
-}
-
 #define UNWIND_TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void)
@@ -791,7 +616,6 @@ int main(void)
 		UNWIND_TEST(walk_ends_where_the_piece_of_stack_does),
 		UNWIND_TEST(walk_goes_on_in_the_piece_of_the_other_stack),
 		UNWIND_TEST(code_outside_of_all_files_needs_a_frame_pointer),
-		UNWIND_TEST(endless_stack_is_cut_at_the_limit),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

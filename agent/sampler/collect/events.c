@@ -78,6 +78,23 @@ static bool handle_sightings(const struct events *e, uint64_t time_ns, struct cu
 	return true;
 }
 
+/* Brings the outermost frames of a stack without its middle, a ring, into their order. */
+static bool unroll(struct abi_stack *stack)
+{
+	const uint32_t first = (stack->flags & ABI_STACK_RING_MASK) >> ABI_STACK_RING_SHIFT;
+	abi_u64 outer[ABI_OUTER_FRAMES];
+
+	if (!(stack->flags & ABI_STACK_MIDDLE))
+		return true;
+	if (stack->frame_count != ABI_MAX_FRAMES)
+		return false;
+	memcpy(outer, stack->frames + ABI_INNER_FRAMES, sizeof(outer));
+	for (uint32_t i = 0; i < ABI_OUTER_FRAMES; i++)
+		stack->frames[ABI_INNER_FRAMES + i] = outer[(first + i) % ABI_OUTER_FRAMES];
+	stack->flags &= ~(abi_u32)ABI_STACK_RING_MASK;
+	return true;
+}
+
 static bool handle_stack(const struct events *e, struct cursor *raw)
 {
 	union {
@@ -98,6 +115,8 @@ static bool handle_stack(const struct events *e, struct cursor *raw)
 	if (!frames)
 		return false;
 	memcpy(aligned.bytes + sizeof(aligned.stack), frames, frame_bytes);
+	if (aligned.stack.kind == ABI_STACK && !unroll(&aligned.stack))
+		return false;
 	if (e->handlers.stack)
 		e->handlers.stack(e->handlers.context, &aligned.stack);
 	return true;

@@ -31,6 +31,8 @@ enum profile_stack_flags {
 	PROFILE_STACK_RUNTIME = 1 << 3, /* a frame is a language runtime's */
 	PROFILE_STACK_END_SHIFT = 4, /* from here on 4 bits: enum abi_unwind_end; 0 = not known */
 	PROFILE_STACK_END_MASK = 0xf << PROFILE_STACK_END_SHIFT,
+	/* After the first ABI_INNER_FRAMES user frames some are left out: it is too deep. */
+	PROFILE_STACK_MIDDLE = 1 << 8,
 };
 
 struct profile_sample {

@@ -272,7 +272,8 @@ void pending_walks_finish(struct pending_walks *w, struct process *p,
 			.unfinished = unfinished,
 			.frames = raw->frames,
 			.frame_count = abi_frame_whole(raw->frames, raw->frame_count, raw->flags),
-			.frame_flags = raw->flags & (ABI_STACK_RUNTIME_FRAMES | ABI_STACK_CALL),
+			.frame_flags = raw->flags & (ABI_STACK_RUNTIME_FRAMES | ABI_STACK_CALL |
+							    ABI_STACK_MIDDLE),
 		});
 }
 

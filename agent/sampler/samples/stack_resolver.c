@@ -159,6 +159,8 @@ static void resolver_add_user(struct stack_resolver *r, struct process *p,
 		out->flags |= user->end << PROFILE_STACK_END_SHIFT;
 	if (user->cut)
 		out->flags |= PROFILE_STACK_DEPTH;
+	if (user->flags & ABI_STACK_MIDDLE)
+		out->flags |= PROFILE_STACK_MIDDLE;
 }
 
 static struct user_stack user_stack_walked(const struct stack_request *request)

@@ -4,6 +4,8 @@
  * in the sample instead of the process's memory. Loads the pages that the kernel missed, so that
  * the next walk finds them there.
  */
+#include <string.h>
+
 #include "agent/sampler/unwind/unwind.h"
 #include "agent/sampler/unwind/unwind_internal.h"
 #include "base/cleanup.h"
@@ -88,6 +90,26 @@ static const struct unwind_memory *pieces_of(
 	return pieces;
 }
 
+/* Adds a caller; false at the limit. */
+static bool add_frame(struct unwind_stack *stack, uint32_t *steps, uint64_t pc)
+{
+	uint64_t *outer = stack->frames + ABI_INNER_FRAMES;
+
+	if (++*steps > ABI_WALK_FRAMES)
+		return false;
+	if (stack->count < ABI_MAX_FRAMES) {
+		stack->frames[stack->count++] = pc;
+		return true;
+	}
+	/* A runtime's frames take two words: there is no place between them. */
+	if (stack->flags & ABI_STACK_RUNTIME_FRAMES)
+		return false;
+	memmove(outer, outer + 1, (ABI_OUTER_FRAMES - 1) * sizeof(*outer));
+	outer[ABI_OUTER_FRAMES - 1] = pc;
+	stack->flags |= ABI_STACK_MIDDLE;
+	return true;
+}
+
 const struct mapping *unwind_finish(struct unwind *u, const struct mappings *mappings,
 	const struct abi_unwind_rest *rest, const uint8_t *bytes, bool force,
 	struct unwind_stack *stack)
@@ -105,6 +127,7 @@ const struct mapping *unwind_finish(struct unwind *u, const struct mappings *map
 	};
 
 	bool guessed = false;
+	uint32_t steps = stack->count;
 
 	stack->end = ABI_UNWIND_GOES_ON;
 	for (;;) {
@@ -124,10 +147,9 @@ const struct mapping *unwind_finish(struct unwind *u, const struct mappings *map
 			stack->end = ABI_UNWIND_NOT_LOADED;
 		if (stack->end != ABI_UNWIND_GOES_ON)
 			return NULL;
-		if (stack->count == ABI_MAX_FRAMES) {
+		if (!add_frame(stack, &steps, state.pc)) {
 			stack->end = ABI_UNWIND_DEPTH;
 			return NULL;
 		}
-		stack->frames[stack->count++] = state.pc;
 	}
 }

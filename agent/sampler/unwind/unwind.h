@@ -71,7 +71,7 @@ void unwind_tick(struct unwind *u);
 struct unwind_stack {
 	uint64_t frames[ABI_MAX_FRAMES]; /* innermost first */
 	uint32_t count;
-	uint32_t flags; /* ABI_STACK_RUNTIME_FRAMES or 0 */
+	uint32_t flags; /* ABI_STACK_RUNTIME_FRAMES, ABI_STACK_MIDDLE (no ring), or 0 */
 	enum abi_unwind_end end;
 };
 
