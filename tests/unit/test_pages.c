@@ -163,6 +163,39 @@ static void dropped_modules_give_their_room_back(void **state)
 	assert_int_equal(space_left(&f->pages.slots), ABI_UNWIND_SLOTS);
 }
 
+static void pages_beside_the_wanted_one_come_along(void **state)
+{
+	struct fixture *f = *state;
+	uint32_t first = f->modules[1]->first_slot;
+
+	pages_want(&f->pages, first + 1);
+	assert_true(is_loaded(f, first));
+	assert_true(is_loaded(f, first + 1));
+	assert_int_equal(f->pages.loaded_count, 2);
+	assert_int_equal(metrics_get(&f->metrics, METRIC_UNWIND_PAGE_LOADS), 1);
+	assert_int_equal(metrics_get(&f->metrics, METRIC_UNWIND_PAGES_AHEAD), 1);
+	pages_want(&f->pages, first);
+	assert_int_equal(f->pages.loaded_count, 2);
+}
+
+/* What nobody asked for must not lead to evictions. */
+static void no_page_comes_along_into_the_second_half_of_the_pool(void **state)
+{
+	struct fixture *f = *state;
+	uint32_t slot = f->modules[1]->first_slot, first;
+
+	for (uint32_t i = 0; i < ABI_UNWIND_REGIONS && free_units(f) >= f->units / 2; i++)
+		assert_int_equal(
+			space_take(&f->pages.regions[i], space_left(&f->pages.regions[i]), &first),
+			0);
+	pages_want(&f->pages, slot);
+	assert_true(is_loaded(f, slot));
+	assert_false(is_loaded(f, slot + 1));
+	pages_want(&f->pages, slot + 1);
+	assert_true(is_loaded(f, slot + 1));
+	assert_int_equal(metrics_get(&f->metrics, METRIC_UNWIND_PAGES_AHEAD), 0);
+}
+
 /* A refused page is counted, takes no space, and may be requested again. */
 static void page_that_cannot_be_written_is_refused(void **state)
 {
@@ -235,6 +268,8 @@ int main(void)
 		CASE(modules_have_slots_of_their_own),
 		CASE(dropped_module_takes_no_other_with_it),
 		CASE(dropped_modules_give_their_room_back),
+		CASE(pages_beside_the_wanted_one_come_along),
+		CASE(no_page_comes_along_into_the_second_half_of_the_pool),
 		CASE(page_that_cannot_be_written_is_refused),
 		cmocka_unit_test(mapping_beside_the_segment_has_no_part_of_it),
 		cmocka_unit_test(mapping_has_the_part_that_is_in_both),

@@ -16,6 +16,8 @@ enum {
 	MAX_MODULES = 65536,
 	POOL_UNITS = ABI_UNWIND_REGIONS * REGION_UNITS,
 	SPARE_PART = 8, /* 1/8 of the units is kept free */
+	AHEAD_PART = 2, /* pages that nobody asked for leave this part of the units free, */
+	MAX_AHEAD = 256, /* and are at most as many at a time */
 	MAX_DEFERRED_PART = 4, /* plus at most 1/4 for pages that found no room */
 	/* A module with more slots than this has a table on one page in four at least. */
 	SPARSE_SLOTS = 64,
@@ -262,6 +264,15 @@ static int pages_load(
 	return size > ABI_UNWIND_REGION_BYTES ? -E2BIG : pages_load_page(p, slot, page, size);
 }
 
+static uint32_t units_left(const struct pages *p)
+{
+	uint32_t left = 0;
+
+	for (size_t i = 0; i < ABI_UNWIND_REGIONS; i++)
+		left += space_left(&p->regions[i]);
+	return left;
+}
+
 /* Counts a page once a tick, however often it is requested. */
 static void defer(struct pages *p, uint32_t slot, uint32_t units)
 {
@@ -270,11 +281,54 @@ static void defer(struct pages *p, uint32_t slot, uint32_t units)
 	metrics_add(p->metrics, METRIC_UNWIND_PAGES_DEFERRED, 1);
 }
 
+/* Reads the page of SLOT of MODULE; a slot without a table is marked. */
+static bool pages_read(struct pages *p, const struct page_module *module, uint32_t slot,
+	const struct abi_unwind_page **ret_page, size_t *ret_size)
+{
+	uint64_t number = module->first_page + (slot - module->first_slot);
+
+	if (index_unwind_page(module->index, number << ABI_UNWIND_PAGE_SHIFT, ret_page, ret_size) &&
+		unwind_page_check(*ret_page, *ret_size))
+		return true;
+	set_where(p, slot, ABI_UNWIND_NO_TABLE);
+	return false;
+}
+
+/*
+ * Loads pages of MODULE beside SLOT, the nearest first. A program that begins to run needs one
+ * after the other, and each that is absent costs a walk, which is cut if its stack is deep: of
+ * clang's first second a quarter.
+ */
+static void load_ahead(struct pages *p, const struct page_module *module, uint32_t slot)
+{
+	const uint32_t at = slot - module->first_slot;
+	uint32_t left = MAX_AHEAD;
+
+	for (uint32_t i = 1; i < 2 * module->slot_count && left; i++) {
+		/* One above, one below, two above, … */
+		uint32_t other = i & 1 ? at + (i + 1) / 2 : at - i / 2;
+		const struct abi_unwind_page *page;
+		size_t size;
+
+		if (other >= module->slot_count ||
+			p->target->slots[module->first_slot + other].where != ABI_UNWIND_ABSENT)
+			continue;
+		if (units_left(p) < POOL_UNITS / AHEAD_PART)
+			return;
+		left--;
+		if (!pages_read(p, module, module->first_slot + other, &page, &size))
+			continue;
+		if (pages_load(p, module->first_slot + other, page, size))
+			return;
+		metrics_add(p->metrics, METRIC_UNWIND_PAGES_AHEAD, 1);
+	}
+}
+
 void pages_want(struct pages *p, uint32_t slot)
 {
 	const struct page_module *module;
 	const struct abi_unwind_page *page;
-	uint64_t elf_addr, units;
+	uint64_t units;
 	size_t size;
 	int err;
 
@@ -286,18 +340,16 @@ void pages_want(struct pages *p, uint32_t slot)
 	module = pages_module_of(p, slot);
 	if (!module)
 		return;
-	elf_addr = (module->first_page + (slot - module->first_slot)) << ABI_UNWIND_PAGE_SHIFT;
-	if (!index_unwind_page(module->index, elf_addr, &page, &size) ||
-		!unwind_page_check(page, size)) {
-		set_where(p, slot, ABI_UNWIND_NO_TABLE);
+	if (!pages_read(p, module, slot, &page, &size))
 		return;
-	}
 	err = pages_load(p, slot, page, size);
 	if (err == -EAGAIN)
 		defer(p, slot, units_of(size));
 	else
 		metrics_add(p->metrics,
 			err ? METRIC_UNWIND_PAGES_REFUSED : METRIC_UNWIND_PAGE_LOADS, 1);
+	if (!err)
+		load_ahead(p, module, slot);
 }
 
 /* ---- eviction ------------------------------------------------------------------------------- */
@@ -316,15 +368,6 @@ static void pages_evict_last(struct pages *p)
 
 	__atomic_store_n(&p->target->slots[last->slot].where, ABI_UNWIND_ABSENT, __ATOMIC_RELEASE);
 	give_room(p, last->where, last->units);
-}
-
-static uint32_t units_left(const struct pages *p)
-{
-	uint32_t left = 0;
-
-	for (size_t i = 0; i < ABI_UNWIND_REGIONS; i++)
-		left += space_left(&p->regions[i]);
-	return left;
 }
 
 static void make_room(struct pages *p)

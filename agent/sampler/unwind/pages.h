@@ -49,9 +49,10 @@ void pages_deinit(struct pages *p);
 int pages_module(struct pages *p, uint32_t number, const struct index *index,
 	const struct page_module **ret_module);
 /*
- * Loads the page of SLOT, or marks the slot if there is none. If there is no room before the next
- * tick the page stays absent: user space finishes the walks that need it, and the page is loaded
- * when it is requested again.
+ * Loads the page of SLOT, or marks the slot if there is none. The module's other pages are loaded
+ * as well while half of the pool is free. If there is no room before the next tick the page stays
+ * absent: user space finishes the walks that need it, and the page is loaded when it is requested
+ * again.
  */
 void pages_want(struct pages *p, uint32_t slot);
 /*
