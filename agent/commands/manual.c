@@ -214,6 +214,20 @@ static const struct entry example_entries[] = {
 		"Add names to a profile that was written without them." },
 };
 
+static const struct entry label_entries[] = {
+	{ "pid, tid, cpu", "Process, thread and CPU; numbers, as all IDs." },
+	{ "comm, thread_comm", "Names of the process and of the thread." },
+	{ "container_id", "The container, if the process is in one." },
+	{ "goid", "The goroutine that the thread runs, or works for." },
+	{ "go_created_by, go_created_at",
+		"The function whose go statement created the goroutine; its file and line." },
+	{ "go_parent_goid", "The goroutine that did so (Go 1.21 and newer)." },
+	{ "go_state", "What the thread does: user (the goroutine itself), g0 (the runtime or C "
+		      "code for it), "
+		      "gc_worker, signal, scheduler or idle (for no goroutine)." },
+	{ "any other", "Labels that a Go program set with pprof.Do or SetGoroutineLabels." },
+};
+
 int command_manual(struct invocation *call)
 {
 	(void)call;
@@ -230,6 +244,7 @@ int command_manual(struct invocation *call)
 	put_commands();
 	put_options();
 	put_configuration();
+	put_entries("LABELS OF SAMPLES", label_entries, ARRAY_SIZE(label_entries));
 	put_entries("SIGNALS", signal_entries, ARRAY_SIZE(signal_entries));
 	put_entries("HTTP", http_entries, ARRAY_SIZE(http_entries));
 	puts(".PP\nServed by \\fBfathom agent\\fR at \\-\\-http\\-address. Anyone may read health, "

@@ -254,6 +254,7 @@ static int write_report(struct record *r, struct report_summary *ret_summary)
 	buffer_init(&out, OUTPUT_LIMIT);
 	r->window = sampler_last_window(r->sampler);
 	options = report_window_options(&r->window);
+	options.created_by = r->plan.created_by;
 	sources = report_window_sources(
 		&r->window, sampler_symbolize(r->sampler), sampler_metrics_to_add(r->sampler));
 	if (r->plan.folded)

@@ -21,6 +21,7 @@ struct record_plan {
 	const char *html; /* path of the page, or "-"; NULL = none */
 	bool folded;
 	bool quiet; /* nothing on stderr but errors */
+	bool created_by; /* as in struct report_options */
 	bool others; /* -a, -p, -t or -G: CMD only sets the duration */
 	char *cache_directory;
 	struct sampling_options sampling; /* sampler.collect points into it */

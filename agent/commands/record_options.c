@@ -61,6 +61,7 @@ int record_plan(const struct config *config, struct record_plan *ret_plan)
 	if (config_given(config, SETTING_duration) && !plan.duration_ns)
 		return record_options_refuse("-d must be more than 0 seconds");
 	plan.output = config_text(config, SETTING_output);
+	plan.created_by = config_flag(config, SETTING_go_created_by);
 	plan.html = config_text(config, SETTING_html);
 	if (!plan.output && !plan.html)
 		plan.output = plan.folded ? "-" : "fathom.pb.gz";

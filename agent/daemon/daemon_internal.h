@@ -102,6 +102,9 @@ int daemon_reload(struct daemon *d, char **ret_message);
 
 /* windows.c */
 int daemon_start_windows(struct daemon *d);
+/* Options for a report of all of WINDOW. */
+struct report_options daemon_report_options(
+	const struct daemon *d, const struct sealed_window *window);
 /* Call after the length of windows has changed. */
 void daemon_schedule_window(struct daemon *d);
 /* Ends a window whenever wall time jumps. */

@@ -19,6 +19,7 @@ static bool can_change(enum setting id)
 		SETTING_local_store_max_bytes,
 		SETTING_local_store_max_age,
 		SETTING_cpu_budget,
+		SETTING_go_created_by,
 		SETTING_include,
 		SETTING_exclude,
 		SETTING_pod_annotations,

@@ -286,7 +286,7 @@ static void on_demand_end(struct on_demand *o)
 static void send_profile(struct on_demand *o)
 {
 	const struct sealed_window window = sampler_tap_read(o->daemon->sampler, o->tap);
-	const struct report_options options = report_window_options(&window);
+	const struct report_options options = daemon_report_options(o->daemon, &window);
 	struct report_sources sources;
 	struct report_summary summary;
 	autocall(buffer_deinit) struct buffer out;

@@ -138,12 +138,21 @@ static bool in_group(void *context, const struct profile_sample *sample)
 	return groups_of(filter->groups, sample->process) == filter->group;
 }
 
+struct report_options daemon_report_options(
+	const struct daemon *d, const struct sealed_window *window)
+{
+	struct report_options options = report_window_options(window);
+
+	options.created_by = config_flag(&d->config, SETTING_go_created_by);
+	return options;
+}
+
 /* COMMENT: what the profile says besides, NULL = nothing. */
 static int store_group(struct daemon *d, const struct sealed_window *window,
 	const struct report_sources *sources, const struct group_filter *filter,
 	const char *comment)
 {
-	struct report_options options = report_window_options(window);
+	struct report_options options = daemon_report_options(d, window);
 	autocall(buffer_deinit) struct buffer out;
 	struct report_summary summary;
 	int err;
@@ -239,7 +248,7 @@ void daemon_trim_store(struct daemon *d)
 static void export_window(
 	struct daemon *d, const struct sealed_window *window, const struct report_sources *sources)
 {
-	struct report_options options = report_window_options(window);
+	struct report_options options = daemon_report_options(d, window);
 
 	daemon_export_know_containers(d->export, d->metadata);
 	daemon_export_window(d->export, sources, &options, !d->store);

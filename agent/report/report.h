@@ -34,6 +34,8 @@ struct report_options {
 	int64_t duration_ns;
 	bool no_inlines;
 	bool no_demangle;
+	/* Stacks of fibers (goroutines) begin with the function that created the fiber. */
+	bool created_by;
 	bool no_labels; /* omit labels, merging equal stacks; pprof only */
 	const char *comment; /* NULL = none */
 	/* Adds a comment for each mapping with a known file hash (base/file_hash.h). pprof only. */

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "agent/report/fiber_labels.h"
 #include "agent/report/stacks.h"
 #include "agent/sampler/profile/sample_labels.h"
 #include "agent/sampler/recording/notes.h"
@@ -22,8 +23,11 @@ enum {
 #include "agent/sampler/profile/sample_labels.def"
 };
 
+enum { ALL_LABELS = SAMPLE_LABEL_COUNT + PROCESS_LABELS + FIBER_LABELS + ABI_FIBER_LABELS };
+
 DEFINE_AUTO(pprof);
 DEFINE_AUTO(stacks);
+DEFINE_AUTO(fiber_labels);
 
 /*
  * pid, tid, … are names, not amounts: no tool scales this unit. Without a unit, a value of 0 would
@@ -39,6 +43,7 @@ struct pprof_report {
 	const struct report_options *options;
 	struct pprof *pprof;
 	struct stacks *stacks;
+	struct fiber_labels *fibers;
 	struct report_summary summary;
 	uint64_t last_mapping; /* id */
 };
@@ -233,6 +238,24 @@ static size_t labels_of_process(
 	return PROCESS_LABELS;
 }
 
+/* All labels: RET_LABELS has room for ALL_LABELS. */
+static int report_pprof_labels(struct pprof_report *r, const struct profile_sample *sample,
+	const struct stack_facts *facts, struct pprof_label *ret_labels, size_t *ret_count)
+{
+	const struct process_facts *process =
+		window_processes_find(r->sources->processes, sample->process);
+	const struct sample_type *type = &r->options->types.of[sample->type];
+	size_t count = labels_of_sample(type, sample, ret_labels);
+	int err;
+
+	if (process)
+		count += labels_of_process(process, ret_labels + count);
+	err = fiber_labels_add(r->fibers, sample, facts, ret_labels, &count);
+	count += labels_of_fiber(r->sources->profile, sample, ret_labels + count);
+	*ret_count = count;
+	return err;
+}
+
 static int64_t value_of(uint64_t number)
 {
 	return number > INT64_MAX ? INT64_MAX : (int64_t)number;
@@ -252,12 +275,10 @@ static void put_values(const struct sample_types *types, const struct profile_sa
 
 static int report_pprof_add_sample(struct pprof_report *r, const struct profile_sample *sample)
 {
-	const struct process_facts *process =
-		window_processes_find(r->sources->processes, sample->process);
 	const struct sample_types *types = &r->options->types;
 	int64_t values[ALL_VALUES] = { 0 };
 	const struct stack_facts *facts;
-	struct pprof_label labels[SAMPLE_LABEL_COUNT + PROCESS_LABELS + ABI_FIBER_LABELS];
+	struct pprof_label labels[ALL_LABELS];
 	uint64_t locations[PPROF_MAX_FRAMES];
 	size_t count, label_count = 0;
 	int err;
@@ -269,11 +290,9 @@ static int report_pprof_add_sample(struct pprof_report *r, const struct profile_
 	for (size_t i = 0; i < count; i++)
 		locations[i] = r->stacks->ids[facts->first + i];
 	if (!r->options->no_labels)
-		label_count = labels_of_sample(&types->of[sample->type], sample, labels);
-	if (!r->options->no_labels && process)
-		label_count += labels_of_process(process, labels + label_count);
-	if (!r->options->no_labels)
-		label_count += labels_of_fiber(r->sources->profile, sample, labels + label_count);
+		err = report_pprof_labels(r, sample, facts, labels, &label_count);
+	if (err)
+		return err;
 	put_values(types, sample, values);
 	err = pprof_sample(r->pprof, locations, count, values, labels, label_count);
 	if (err)
@@ -391,6 +410,7 @@ int report_pprof(const struct report_sources *sources, const struct report_optio
 	struct pprof_options head = pprof_options_of(options);
 	autocall(auto_pprof_destroy) struct pprof *pprof = NULL;
 	autocall(auto_stacks_destroy) struct stacks *stacks = NULL;
+	autocall(auto_fiber_labels_destroy) struct fiber_labels *fibers = NULL;
 	struct pprof_report r = { .sources = sources, .options = options };
 	bool mean_period;
 	size_t before;
@@ -401,9 +421,12 @@ int report_pprof(const struct report_sources *sources, const struct report_optio
 	if (err)
 		return err;
 	err = stacks_create(sources, options, add_location, &r, &stacks);
+	if (!err)
+		err = fiber_labels_create(sources, &fibers);
 	if (err)
 		return err;
 	r.pprof = pprof;
+	r.fibers = fibers;
 	r.stacks = stacks;
 	err = report_pprof_put_comments(&r, mean_period) ?: put_main_binary_first(&r);
 	if (!err)

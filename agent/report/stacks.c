@@ -26,11 +26,18 @@ enum stack_kind {
 	KIND_PRIVATE, /* has JIT frames */
 };
 
+struct stack_key {
+	uint32_t stack;
+	uint32_t process; /* of a private stack; else 0 */
+	uint32_t origin; /* as in struct profile_sample, if that is wanted; else 0 */
+};
+
 enum frame_trait {
 	FRAME_NAMED = 1 << 0,
 	FRAME_ROOT = 1 << 1,
 	FRAME_STARTS_PROGRAM = 1 << 2,
 	FRAME_HIDES_CALLERS = 1 << 3,
+	FRAME_IDLE = 1 << 4,
 };
 
 struct known_frame {
@@ -52,10 +59,12 @@ int stacks_create(const struct report_sources *sources, const struct report_opti
 	s->profile = sources->profile;
 	s->no_inlines = options && options->no_inlines;
 	s->no_demangle = options && options->no_demangle;
+	s->created_by = options && options->created_by;
 	s->frame_fn = frame_fn;
 	s->context = context;
-	map_init(&s->by_stack, MAX_STACKS);
-	err = intern_init(&s->frame_keys, MAX_FRAMES, MAX_KEY_BYTES);
+	err = intern_init(&s->stack_keys, MAX_STACKS, MAX_KEY_BYTES);
+	if (!err)
+		err = intern_init(&s->frame_keys, MAX_FRAMES, MAX_KEY_BYTES);
 	if (err)
 		return err;
 	s->kinds = calloc(profile_stack_count(s->profile) + 1, sizeof(*s->kinds));
@@ -70,7 +79,7 @@ void stacks_destroy(struct stacks *s)
 	if (!s)
 		return;
 	intern_deinit(&s->frame_keys);
-	map_deinit(&s->by_stack);
+	intern_deinit(&s->stack_keys);
 	free(s->frames);
 	free(s->kinds);
 	free(s->facts);
@@ -93,6 +102,8 @@ static uint8_t traits_of(const struct symbolized *frame)
 		traits |= FRAME_ROOT;
 	if (root_starts_program(outermost))
 		traits |= FRAME_STARTS_PROGRAM;
+	if (runtime_function_is_idle(outermost))
+		traits |= FRAME_IDLE;
 	if (runtime_function_hides_callers(outermost))
 		traits |= FRAME_HIDES_CALLERS | FRAME_ROOT;
 	return traits;
@@ -265,6 +276,7 @@ static int add_frames(struct stacks *s, uint32_t process, const struct profile_s
 		if (err)
 			return err;
 		facts->outcomes[frame.outcome]++;
+		facts->idle |= frame.traits & FRAME_IDLE;
 		if (i == stack->kernel_count)
 			facts->user_named = frame.outcome == SYMBOLIZE_NAMED;
 	}
@@ -318,46 +330,70 @@ static enum stack_kind stacks_kind_of(
 	return kind;
 }
 
-static int add_stack(struct stacks *s, uint64_t key, uint32_t process,
-	const struct profile_stack *stack, size_t *ret_number)
+/* The outermost frame is the call that created the fiber, if it has a name. */
+static int stacks_add_origin(struct stacks *s, const struct stack_key *key, uint32_t process)
 {
-	struct stack_facts facts = { .number = (uint32_t)s->fact_count,
-		.first = (uint32_t)s->id_count };
+	struct profile_stack origin = { 0 };
+	struct known_frame frame;
 	int err;
 
-	err = stacks_build(s, process, stack, &facts);
+	if (key->origin)
+		origin = profile_stack_at(s->profile, key->origin - 1);
+	if (!origin.frame_count)
+		return 0;
+	err = frame_of(s, process, &origin.frames[0], &frame);
+	if (err || !(frame.traits & FRAME_NAMED))
+		return err;
+	return add_id(s, frame.id);
+}
+
+/* FACTS are those of KEY, and not known yet. */
+static int stacks_learn(struct stacks *s, const struct stack_key *key, uint32_t process,
+	const struct profile_stack *stack, uint32_t number)
+{
+	struct stack_facts facts = { .number = number, .first = (uint32_t)s->id_count };
+	int err = stacks_build(s, process, stack, &facts);
+
+	if (!err)
+		err = stacks_add_origin(s, key, process);
 	if (err)
 		return err;
 	facts.count = (uint32_t)s->id_count - facts.first;
-	err = array_reserve(s->facts, s->fact_capacity, s->fact_count + 1, MAX_STACKS);
-	if (err)
-		return err;
-	err = map_set(&s->by_stack, key, s->fact_count);
-	if (err)
-		return err;
-	s->facts[s->fact_count] = facts;
-	*ret_number = s->fact_count++;
+	facts.known = true;
+	s->facts[number] = facts;
 	return 0;
+}
+
+/* Finds or adds the facts of KEY; new ones have `known` unset. */
+static int stacks_facts_of(struct stacks *s, const struct stack_key *key, uint32_t *ret_number)
+{
+	size_t known = s->stack_keys.count;
+	int err = array_reserve(s->facts, s->fact_capacity, known + 1, MAX_STACKS);
+
+	if (!err)
+		err = intern_bytes(&s->stack_keys, key, sizeof(*key), ret_number);
+	if (!err && *ret_number == known)
+		s->facts[known] = (struct stack_facts){ 0 };
+	return err;
 }
 
 int stacks_get(
 	struct stacks *s, const struct profile_sample *sample, const struct stack_facts **ret_facts)
 {
 	struct profile_stack stack = profile_stack_at(s->profile, sample->stack);
-	uint64_t key = sample->stack, number;
-	size_t added;
+	struct stack_key key = { .stack = sample->stack,
+		.origin = s->created_by ? sample->origin : 0 };
+	uint32_t number;
 	int err;
 
 	if (stacks_kind_of(s, &stack, sample->stack) == KIND_PRIVATE)
-		key |= (uint64_t)sample->process << 32;
-	if (!map_get(&s->by_stack, key, &number)) {
-		err = add_stack(s, key, sample->process, &stack, &added);
-		if (err)
-			return err;
-		number = added;
-	}
-	*ret_facts = &s->facts[number];
-	return 0;
+		key.process = sample->process;
+	err = stacks_facts_of(s, &key, &number);
+	if (!err && !s->facts[number].known)
+		err = stacks_learn(s, &key, sample->process, &stack, number);
+	if (!err)
+		*ret_facts = &s->facts[number];
+	return err;
 }
 
 void stacks_account(struct stacks *s, const struct stack_facts *facts,

@@ -8,7 +8,8 @@
  * The marker `[frames lost]` stands where the profile has lost frames; a sample without frames gets
  * the marker `[no stack]`, and a user stack without its root ends with `[truncated: REASON]`
  * (truncation.h). One too deep to be kept has a marker between its innermost and its outermost
- * frames. Markers have no mapping and no address, so they are not mistaken for functions.
+ * frames. Beyond all of them comes, if it is wanted, the function that created the fiber. Markers
+ * have no mapping and no address, so they are not mistaken for functions.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -17,7 +18,6 @@
 #include "agent/report/report.h"
 #include "agent/sampler/seam/symbolized.h"
 #include "base/intern.h"
-#include "base/map.h"
 
 struct stack_facts {
 	uint32_t number; /* index of this stack, for the output's own arrays */
@@ -26,6 +26,8 @@ struct stack_facts {
 	bool user; /* it has user frames */
 	bool user_named; /* the innermost user frame has a name */
 	bool complete; /* the outermost user frame is a thread's first function */
+	bool idle; /* the thread calls a function in which it sleeps without a fiber */
+	bool known; /* the rest is */
 	bool marked; /* the outermost frame is the marker `[truncated: REASON]` */
 	bool no_middle; /* the marker TRUNCATION_MIDDLE_MARK stands between its frames */
 	enum metric end; /* why the stack is truncated, unless complete */
@@ -39,16 +41,16 @@ struct known_frame;
 struct stacks {
 	const struct report_sources *sources;
 	const struct profile *profile;
-	bool no_inlines, no_demangle;
+	bool no_inlines, no_demangle, created_by;
 	stacks_frame_fn *frame_fn;
 	void *context;
 	struct intern frame_keys;
 	struct known_frame *frames; /* indexed by number in frame_keys */
 	size_t frame_capacity;
-	struct map by_stack; /* (process or 0, stack) → index in facts */
+	struct intern stack_keys; /* numbered as `facts` */
 	uint8_t *kinds; /* enum stack_kind, by the profile's stack number */
 	struct stack_facts *facts;
-	size_t fact_count, fact_capacity;
+	size_t fact_capacity;
 	uint32_t *ids;
 	size_t id_count, id_capacity;
 	struct symbolized scratch;

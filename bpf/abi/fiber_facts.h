@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 #pragma once
 /*
- * What a runtime says about a fiber beyond its id: where it comes from, and the labels that the
- * program gave it (Go's pprof labels). A record of its own, which works as an abi_stack does: its
- * id is a hash of the content, it is shipped once in a window, and it comes before the samples that
- * name it. Its head is that of an abi_stack, with words in place of frames.
+ * What a runtime says about a fiber beyond its id: what the thread does with it, where it comes
+ * from, and the labels that the program gave it (Go's pprof labels). A record of its own, which
+ * works as an abi_stack does: its id is a hash of the content, it is shipped once in a window, and
+ * it comes before the samples that name it. Its head is that of an abi_stack, with words in place
+ * of frames.
  */
 #include "bpf/abi/sample.h"
 
@@ -19,7 +20,20 @@ enum {
 enum abi_fiber_facts_flags {
 	ABI_FIBER_CUT = 1 << 0, /* a label is missing or its value was cut: too many, too long */
 	ABI_FIBER_UNREADABLE = 1 << 1, /* labels are missing that could not be read */
+	ABI_FIBER_STATE_SHIFT = 2, /* bits from here on: enum abi_fiber_state */
+	ABI_FIBER_STATE_MASK = 7 << ABI_FIBER_STATE_SHIFT,
 	ABI_FIBER_FACTS_MARK = 1 << 30, /* always: no stack has the same content */
+};
+
+/* On whose stack the thread runs. */
+enum abi_fiber_state {
+	ABI_FIBER_STATE_UNKNOWN = 0,
+	ABI_FIBER_RUNS, /* the fiber's */
+	ABI_FIBER_ON_THREAD_STACK, /* the thread's, for the fiber: the runtime's own work, or C */
+	ABI_FIBER_ON_SIGNAL_STACK, /* that of signal handlers, which interrupted the fiber or none
+				    */
+	ABI_FIBER_NONE, /* the thread's, for no fiber: the scheduler */
+	ABI_FIBER_STATES,
 };
 
 /* Before the bytes of the key, which the value's follow, not terminated. */

@@ -13,16 +13,29 @@ enum abi_go_labels {
 	ABI_GO_LABELS_SLICE, /* a slice of pairs of strings (from 1.24 on) */
 };
 
-/* How to read a goroutine's id: g->m->curg->goid, with g from thread-local storage. */
+/*
+ * How to read a goroutine's id: g->m->curg->goid, with g from thread-local storage. And what it is:
+ * all of that is in a run of words of struct g, which one read gets.
+ */
 struct abi_runtime_go {
 	/* Signed, from the fs base (x86_64) or tpidr_el0 (arm64); or ABI_GO_G_IN_REGISTER. */
 	abi_u64 g_tls_offset;
 	abi_u32 g_m; /* offsetof(g, m) */
 	abi_u32 m_curg;
 	abi_u32 g_goid;
-	abi_u32 g_labels;
+	abi_u32 g_birth; /* offset of the words of enum abi_go_birth; 0 = not known, or not wanted
+			  */
 	abi_u32 labels_kind; /* enum abi_go_labels */
-	abi_u32 reserved;
+	abi_u32 has_parent; /* 1 = ABI_GO_PARENT is what it says (from 1.21 on) */
+};
+
+/* Words of struct g, which has them at these distances in all known versions. */
+enum abi_go_birth {
+	ABI_GO_PARENT = 0, /* parentGoid */
+	ABI_GO_CREATED_AT = 1, /* gopc: behind the call to newproc */
+	ABI_GO_START = 3, /* startpc */
+	ABI_GO_LABELS = 9,
+	ABI_GO_BIRTH_WORDS = 10,
 };
 
 /*

@@ -27,8 +27,8 @@ _Static_assert(offsetof(struct scratch, walk.record) + offsetof(struct abi_fiber
 	"the verifier sees no place outside of the memory");
 
 /*
- * Reads the labels of the fiber into the scratch memory's record. Returns 0 if there is nothing to
- * ship. A global function: the verifier follows it once.
+ * Puts what is known of the fiber into the scratch memory's record, and reads its labels. Returns 0
+ * if there is nothing to ship. A global function: the verifier follows it once.
  */
 __noinline int runtime_facts_read(void)
 {
@@ -39,10 +39,11 @@ __noinline int runtime_facts_read(void)
 	if (!s)
 		return 0;
 	to = (struct abi_fiber_facts *)&s->walk.record;
-	to->flags = ABI_FIBER_FACTS_MARK;
-	to->parent_id = 0;
-	to->created_at = 0;
-	to->start = 0;
+	to->flags = ABI_FIBER_FACTS_MARK |
+		    (s->runtime.state << ABI_FIBER_STATE_SHIFT & ABI_FIBER_STATE_MASK);
+	to->parent_id = s->runtime.parent_id;
+	to->created_at = s->runtime.created_at;
+	to->start = s->runtime.start;
 	to->label_count = 0;
 	to->label_bytes = 0;
 	if (s->runtime.labels)
@@ -51,7 +52,7 @@ __noinline int runtime_facts_read(void)
 	for (__u32 i = 0; i < FACTS_WORD; i++)
 		to->labels[end + i] = 0;
 	to->word_count = ABI_FIBER_CONTENT_HEAD_WORDS + (end + FACTS_WORD - 1) / FACTS_WORD;
-	return to->label_count || to->flags != ABI_FIBER_FACTS_MARK;
+	return 1;
 }
 
 /* Comes when the sample's window is known, and before its stacks. */
@@ -60,7 +61,7 @@ static __always_inline void runtime_facts_take(const struct capture *t, struct s
 	struct stack_record *record = &s->walk.record;
 
 	s->walk.sample.fiber_facts = 0;
-	if (!s->runtime.labels || !runtime_facts_read())
+	if (!s->runtime.state || !runtime_facts_read())
 		return;
 	record->kind = ABI_FIBER_FACTS;
 	record->window = s->walk.sample.window;

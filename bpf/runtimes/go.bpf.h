@@ -11,12 +11,13 @@
 
 #include "bpf/abi/runtime_go.h"
 #include "bpf/read_user.bpf.h"
+#include "bpf/runtimes/go_birth.bpf.h"
 #include "bpf/runtimes/thread.bpf.h"
 
 /*
- * Sets no goroutine if the thread runs for none: a thread that C code created (g is NULL), one
- * without thread-local storage yet, or the scheduler between two goroutines. Returns false if a
- * pointer could not be followed.
+ * Sets the goroutine and what it is. Sets none if the thread runs for none: a thread that C code
+ * created (g is NULL), one without thread-local storage yet, or the scheduler between two
+ * goroutines. Returns false if a pointer could not be followed.
  */
 static __always_inline bool go_read_thread(const struct abi_runtime_go *how,
 	struct runtime_place place, struct runtime_thread *ret_thread)
@@ -39,5 +40,5 @@ static __always_inline bool go_read_thread(const struct abi_runtime_go *how,
 	ret_thread->fiber.address = curg;
 	ret_thread->fiber.thread = m;
 	ret_thread->fiber_id = goid;
-	return true;
+	return go_read_birth(how, g, ret_thread);
 }

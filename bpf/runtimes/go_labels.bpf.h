@@ -63,17 +63,6 @@ _Static_assert(sizeof(struct go_map) == 32, "the head of a map");
 _Static_assert(sizeof(struct go_label) == 32, "an element of the slice");
 _Static_assert((int)ABI_FIBER_LABEL_BYTES <= (int)GO_LABEL_PLACES, "no place is masked away");
 
-/* Sets where the labels of the thread's goroutine are. Returns false if they cannot be read. */
-static __always_inline bool go_find_labels(
-	const struct abi_runtime_go *how, struct runtime_thread *thread)
-{
-	if (how->labels_kind == ABI_GO_LABELS_NONE || !thread->fiber.address)
-		return true;
-	thread->labels_kind = how->labels_kind;
-	return !read_user(
-		&thread->labels, sizeof(thread->labels), thread->fiber.address + how->g_labels);
-}
-
 static __always_inline bool go_string_is_plausible(const struct go_string *s)
 {
 	return s->bytes <= GO_LABEL_PLAUSIBLE_BYTES && (s->address || !s->bytes);

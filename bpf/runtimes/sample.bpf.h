@@ -13,7 +13,6 @@
 #include "bpf/filter.bpf.h"
 #include "bpf/unwind/regs.bpf.h"
 #include "bpf/runtimes/go.bpf.h"
-#include "bpf/runtimes/go_labels.bpf.h"
 #include "bpf/scratch.bpf.h"
 #include "bpf/shared.bpf.h"
 #include "bpf/stack.bpf.h"
@@ -38,8 +37,7 @@ static __always_inline bool runtime_read_thread(const struct abi_runtime_process
 {
 	switch (how->kind) {
 	case ABI_RUNTIME_GO:
-		return go_read_thread(&how->go, place, ret_thread) &&
-		       go_find_labels(&how->go, ret_thread);
+		return go_read_thread(&how->go, place, ret_thread);
 	default:
 		return true;
 	}

@@ -7,8 +7,11 @@
 struct runtime_thread {
 	struct abi_unwind_fiber fiber;
 	__u64 fiber_id;
+	/* As in struct abi_fiber_facts. */
+	__u64 parent_id, created_at, start;
 	__u64 labels; /* address of what the runtime keeps the fiber's labels in */
 	__u32 labels_kind; /* the runtime's: enum abi_go_labels */
+	__u32 state; /* enum abi_fiber_state; 0 = there are no facts */
 };
 
 /* Where a runtime keeps the state of a thread. */

@@ -43,7 +43,7 @@ agent/sampler/memory: base/ agent/sampler/process/
 agent/sampler/module_indexes: base/ agent/sampler/process/ agent/sampler/recording/notes.h agent/sampler/seam/trouble.h symbolizer/builds/ symbolizer/debuginfod/ symbolizer/index/ symbolizer/vdso.h
 agent/sampler/profile: base/ bpf/abi/
 agent/sampler/schedule: base/ agent/loop/ symbolizer/builds/
-agent/sampler/seam: base/ bpf/abi/latency.h agent/sampler/profile/frame.h agent/sampler/profile/sample_type.h symbolizer/index/index_frame.h
+agent/sampler/seam: base/ bpf/abi/latency.h bpf/abi/fiber_facts.h agent/sampler/profile/frame.h agent/sampler/profile/sample_type.h symbolizer/index/index_frame.h
 agent/sampler/symbolize: base/ agent/sampler/process/ agent/sampler/profile/frame.h agent/sampler/runtimes/names.h agent/sampler/seam/ symbolizer/index/ symbolizer/kallsyms/ symbolizer/perf_map/ symbolizer/kernel_image.h
 agent/sampler/windows: base/ agent/loop/ agent/sampler/profile/ agent/sampler/seam/sealed_window.h
 agent/sampler/probes/off_cpu: base/ agent/sampler/collect/ agent/sampler/probes/ agent/sampler/profile/ bpf/abi/ bpf/probes/*.skel.h

@@ -4,6 +4,7 @@
  * owner that records them. The stacks are those of tests/unit/aggregator_fixture.h.
  */
 #include "agent/sampler/profile/sample_type.h"
+#include "base/cleanup.h"
 #include "tests/unit/aggregator_fixture.h"
 
 #include <errno.h>
@@ -154,6 +155,72 @@ static struct abi_tick tick_with_facts(void)
 static uint32_t labels_of(struct profile *profile)
 {
 	return profile_fiber_at(profile, only_sample(profile)->fiber).label_count;
+}
+
+static void put_origin(struct aggregator_fixture *f, uint64_t created_at, uint64_t start)
+{
+	union fiber_record record;
+
+	fiber_record_begin(&record, WINDOW, 33);
+	record.facts.created_at = created_at;
+	record.facts.start = start;
+	put_raw_facts(f->windows[WINDOW], &record);
+}
+
+static struct profile_stack origin_of(struct aggregator_fixture *f)
+{
+	const struct abi_tick tick = tick_with_facts();
+
+	add_tick(f, &tick);
+	add_tick(f, &tick); /* from the cache */
+	return profile_stack_at(f->windows[WINDOW], only_sample(f->windows[WINDOW])->origin - 1);
+}
+
+static void where_a_fiber_was_created_is_a_stack(void **state)
+{
+	struct aggregator_fixture *f = *state;
+	struct profile_stack origin;
+
+	put_origin(f, PROGRAM + 0x20, PROGRAM + 0x40);
+	origin = origin_of(f);
+	assert_int_equal(origin.frame_count, 2);
+	assert_int_equal(origin.frames[0].address, 0x20);
+	assert_int_equal(origin.frames[0].flags, PROFILE_FRAME_RETURN);
+	assert_int_equal(origin.frames[1].address, 0x40);
+	assert_int_equal(origin.frames[1].flags, PROFILE_FRAME_FUNCTION);
+	assert_int_equal(counted(f, METRIC_FIBER_ORIGINS_UNKNOWN), 0);
+}
+
+/* A call may be the last instruction of a mapping. */
+static void a_forged_start_leaves_the_creator(void **state)
+{
+	struct aggregator_fixture *f = *state;
+	struct profile_stack origin;
+
+	put_origin(f, PROGRAM + 0x1000, UINT64_MAX);
+	origin = origin_of(f);
+	assert_int_equal(origin.frame_count, 1);
+	assert_int_equal(origin.frames[0].address, 0x1000);
+}
+
+static void a_forged_creator_is_none(void **state)
+{
+	static const uint64_t forged[] = { 1, PROGRAM, PROGRAM + 0x1001, UINT64_MAX,
+		UINT64_C(0xffffffff81000000) };
+	struct aggregator_fixture *f = *state;
+	struct abi_tick tick = tick_with_facts();
+
+	for (size_t i = 0; i < ARRAY_SIZE(forged); i++) {
+		union fiber_record record;
+
+		fiber_record_begin(&record, WINDOW, 100 + i);
+		record.facts.created_at = forged[i];
+		put_raw_facts(f->windows[WINDOW], &record);
+		tick.sample.fiber_facts = 100 + i;
+		add_tick(f, &tick);
+		assert_int_equal(only_sample(f->windows[WINDOW])->origin, 0);
+		assert_int_equal(counted(f, METRIC_FIBER_ORIGINS_UNKNOWN), i + 1);
+	}
 }
 
 static void facts_get_into_the_window_and_the_taps(void **state)
@@ -395,6 +462,9 @@ int main(void)
 		CASE(a_tick_of_a_sealed_window_goes_into_the_current_one),
 		CASE(a_tick_in_the_kernel_is_counted_as_one),
 		CASE(a_walk_of_user_space_replaces_the_raw_stack),
+		CASE(where_a_fiber_was_created_is_a_stack),
+		CASE(a_forged_start_leaves_the_creator),
+		CASE(a_forged_creator_is_none),
 		CASE(facts_get_into_the_window_and_the_taps),
 		CASE(facts_of_the_program_before_are_dropped),
 		CASE(facts_that_were_lost_are_counted),

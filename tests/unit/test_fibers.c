@@ -159,20 +159,29 @@ static void cut_values_show_it_and_have_whole_letters(void **state)
 	has(f, expected, PROFILE_FIBER_CUT);
 }
 
-static void where_a_fiber_comes_from_is_kept(void **state)
+static void what_a_fiber_is_is_kept(void **state)
 {
 	struct fixture *f = *state;
 	struct profile_fiber fiber;
 
 	f->record.facts.parent_id = 1;
-	f->record.facts.created_at = 0x401000;
-	f->record.facts.start = 0x402000;
+	f->record.facts.flags |= ABI_FIBER_ON_THREAD_STACK << ABI_FIBER_STATE_SHIFT;
 	fiber = profile_fiber_at(f->profile, number_of(f, 0));
 	assert_int_equal(fiber.parent_id, 1);
-	assert_int_equal(fiber.created_at, 0x401000);
-	assert_int_equal(fiber.start, 0x402000);
+	assert_int_equal(fiber.state, ABI_FIBER_ON_THREAD_STACK);
 	assert_int_equal(fiber.label_count, 0);
 	assert_string_equal(text_of(f, 1), "");
+}
+
+static void a_state_that_nobody_knows_is_none(void **state)
+{
+	struct fixture *f = *state;
+	struct profile_fiber fiber;
+
+	f->record.facts.parent_id = 1;
+	f->record.facts.flags |= ABI_FIBER_STATES << ABI_FIBER_STATE_SHIFT;
+	fiber = profile_fiber_at(f->profile, number_of(f, 0));
+	assert_int_equal(fiber.state, ABI_FIBER_STATE_UNKNOWN);
 }
 
 /* ---- what is not there ---------------------------------------------------------------------- */
@@ -284,7 +293,8 @@ int main(void)
 		CASE(no_label_of_ours_is_overwritten),
 		CASE(text_becomes_utf8),
 		CASE(cut_values_show_it_and_have_whole_letters),
-		CASE(where_a_fiber_comes_from_is_kept),
+		CASE(what_a_fiber_is_is_kept),
+		CASE(a_state_that_nobody_knows_is_none),
 		CASE(facts_that_say_nothing_have_no_number),
 		CASE(a_record_that_makes_no_sense_loses_the_rest),
 		CASE(a_full_profile_refuses_facts),

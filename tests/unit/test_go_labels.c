@@ -475,35 +475,6 @@ static void garbage_does_no_harm(void **state)
 	}
 }
 
-/* ---- where they are ------------------------------------------------------------------------- */
-
-static void labels_are_the_current_goroutines(void **state)
-{
-	const struct abi_runtime_go how = { .g_labels = 344, .labels_kind = ABI_GO_LABELS_MAP };
-	struct runtime_thread thread = { .fiber.address = BASE + 0x5000 };
-
-	(void)state;
-	put_word(BASE + 0x5000 + 344, LABELS);
-	assert_true(go_find_labels(&how, &thread));
-	assert_int_equal(thread.labels, LABELS);
-	assert_int_equal(thread.labels_kind, ABI_GO_LABELS_MAP);
-}
-
-static void without_a_goroutine_or_an_offset_nothing_is_read(void **state)
-{
-	const struct abi_runtime_go known = { .g_labels = 344, .labels_kind = ABI_GO_LABELS_MAP };
-	const struct abi_runtime_go not_known = { 0 };
-	struct runtime_thread none = { 0 }, some = { .fiber.address = BASE };
-
-	(void)state;
-	assert_true(go_find_labels(&known, &none));
-	assert_true(go_find_labels(&not_known, &some));
-	assert_int_equal(none.labels | some.labels, 0);
-	assert_int_equal(reads, 0);
-	some.fiber.address = BASE + MEMORY_BYTES;
-	assert_false(go_find_labels(&known, &some));
-}
-
 #define CASE(name) cmocka_unit_test_setup_teardown(name, empty_memory, free_memory)
 
 int main(void)
@@ -529,8 +500,6 @@ int main(void)
 		CASE(fewer_pairs_than_the_map_counts_are_refused),
 		CASE(a_map_that_is_none_is_refused),
 		CASE(garbage_does_no_harm),
-		CASE(labels_are_the_current_goroutines),
-		CASE(without_a_goroutine_or_an_offset_nothing_is_read),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -3,6 +3,7 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <stdbool.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -12,8 +13,8 @@
 /* The process's memory: words at addresses; everything else is not mapped. */
 static struct {
 	__u64 address, value;
-} memory[8];
-static size_t words;
+} memory[24];
+static size_t words, reads;
 
 static void put(__u64 address, __u64 value)
 {
@@ -24,13 +25,18 @@ static void put(__u64 address, __u64 value)
 
 long read_user(void *to, __u32 size, __u64 address)
 {
+	size_t found = 0;
+
+	reads++;
 	for (size_t i = 0; i < words; i++) {
-		if (memory[i].address != address || size != sizeof(__u64))
+		__u64 at = memory[i].address - address;
+
+		if (memory[i].address < address || at >= size)
 			continue;
-		memcpy(to, &memory[i].value, size);
-		return 0;
+		memcpy((char *)to + at, &memory[i].value, sizeof(__u64));
+		found += sizeof(__u64);
 	}
-	return -EFAULT;
+	return found == size ? 0 : -EFAULT;
 }
 
 static const struct abi_runtime_go how = {
@@ -54,7 +60,7 @@ static __u64 goid_of(const struct abi_runtime_go *of, __u64 thread_pointer, __u3
 static int empty_memory(void **state)
 {
 	(void)state;
-	words = 0;
+	words = reads = 0;
 	return 0;
 }
 
@@ -197,6 +203,116 @@ static void g_in_a_register(void **state)
 	assert_false(go_read_thread(&of, place, &thread));
 }
 
+/* ---- what a goroutine is -------------------------------------------------------------------- */
+
+static const struct abi_runtime_go births = {
+	.g_tls_offset = (__u64)-8,
+	.g_m = 48,
+	.m_curg = 184,
+	.g_goid = 152,
+	.g_birth = 280,
+	.labels_kind = ABI_GO_LABELS_SLICE,
+	.has_parent = 1,
+};
+
+/* A thread with g G, whose m has G0 and CURG. */
+static void put_thread(__u64 g, __u64 g0, __u64 curg)
+{
+	put(0x1000 - 8, g);
+	put(g + 48, 0xd000);
+	put(0xd000, g0);
+	put(0xd000 + 184, curg);
+	if (!curg)
+		return;
+	put(curg + 152, 17);
+	for (__u32 i = 0; i < ABI_GO_BIRTH_WORDS; i++)
+		put(curg + 280 + 8 * (__u64)i, 0x100 + i);
+}
+
+static struct runtime_thread read_births(const struct abi_runtime_go *of, bool ok)
+{
+	const struct runtime_place place = { .thread_pointer = 0x1000 };
+	struct runtime_thread thread;
+
+	assert_int_equal(go_read_thread(of, place, &thread), ok);
+	return thread;
+}
+
+static void a_goroutine_says_where_it_comes_from(void **state)
+{
+	struct runtime_thread thread;
+
+	(void)state;
+	put_thread(0xc000, 0xe000, 0xc000);
+	thread = read_births(&births, true);
+	assert_int_equal(thread.state, ABI_FIBER_RUNS);
+	assert_int_equal(thread.parent_id, 0x100);
+	assert_int_equal(thread.created_at, 0x101);
+	assert_int_equal(thread.start, 0x103);
+	assert_int_equal(thread.labels, 0x109);
+	assert_int_equal(thread.labels_kind, ABI_GO_LABELS_SLICE);
+	assert_int_equal(reads, 5); /* one more than for its id */
+}
+
+static void before_1_21_there_is_no_parent(void **state)
+{
+	struct abi_runtime_go old = births;
+	struct runtime_thread thread;
+
+	(void)state;
+	old.has_parent = 0;
+	old.labels_kind = ABI_GO_LABELS_NONE;
+	put_thread(0xc000, 0xe000, 0xc000);
+	thread = read_births(&old, true);
+	assert_int_equal(thread.parent_id, 0);
+	assert_int_equal(thread.created_at, 0x101);
+	assert_int_equal(thread.labels, 0);
+	assert_int_equal(thread.labels_kind, ABI_GO_LABELS_NONE);
+}
+
+static void the_stack_is_the_threads_or_the_signals(void **state)
+{
+	static const struct {
+		__u64 g, curg;
+		__u32 state;
+	} cases[] = {
+		{ 0xe000, 0xc000, ABI_FIBER_ON_THREAD_STACK },
+		{ 0xe000, 0, ABI_FIBER_NONE },
+		{ 0xf000, 0xc000, ABI_FIBER_ON_SIGNAL_STACK },
+		{ 0xf000, 0, ABI_FIBER_ON_SIGNAL_STACK },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		words = 0;
+		put_thread(cases[i].g, 0xe000, cases[i].curg);
+		assert_int_equal(read_births(&births, true).state, cases[i].state);
+	}
+}
+
+static void nothing_is_said_without_an_m_or_the_offsets(void **state)
+{
+	(void)state;
+	put_thread(0xc000, 0xe000, 0xc000);
+	assert_int_equal(read_births(&how, true).state, 0);
+	words = 0;
+	put(0x1000 - 8, 0xc000);
+	put(0xc000 + 48, 0);
+	assert_int_equal(read_births(&births, true).state, 0);
+}
+
+static void words_that_cannot_be_read_are_an_error(void **state)
+{
+	struct runtime_thread thread;
+
+	(void)state;
+	put_thread(0xc000, 0xe000, 0xc000);
+	words--;
+	thread = read_births(&births, false);
+	assert_int_equal(thread.fiber_id, 17);
+	assert_int_equal(thread.parent_id | thread.created_at | thread.labels, 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -210,6 +326,11 @@ int main(void)
 		cmocka_unit_test_setup(each_unreadable_pointer_is_an_error, empty_memory),
 		cmocka_unit_test_setup(offset_above_the_thread_pointer, empty_memory),
 		cmocka_unit_test_setup(g_in_a_register, empty_memory),
+		cmocka_unit_test_setup(a_goroutine_says_where_it_comes_from, empty_memory),
+		cmocka_unit_test_setup(before_1_21_there_is_no_parent, empty_memory),
+		cmocka_unit_test_setup(the_stack_is_the_threads_or_the_signals, empty_memory),
+		cmocka_unit_test_setup(nothing_is_said_without_an_m_or_the_offsets, empty_memory),
+		cmocka_unit_test_setup(words_that_cannot_be_read_are_an_error, empty_memory),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -14,9 +14,14 @@ static const struct index_go known = {
 	.g_m = 48,
 	.m_curg = 184,
 	.g_goid = 152,
+	.g_parent_goid = 280,
+	.g_gopc = 288,
+	.g_startpc = 304,
 	.g_labels = 352,
 	.labels_kind = ABI_GO_LABELS_SLICE,
 };
+
+static struct index_go changed;
 
 static void known_facts_are_copied(void **state)
 {
@@ -28,7 +33,8 @@ static void known_facts_are_copied(void **state)
 	assert_int_equal(how.g_m, 48);
 	assert_int_equal(how.m_curg, 184);
 	assert_int_equal(how.g_goid, 152);
-	assert_int_equal(how.g_labels, 352);
+	assert_int_equal(how.g_birth, 280);
+	assert_int_equal(how.has_parent, 1);
 	assert_int_equal(how.labels_kind, ABI_GO_LABELS_SLICE);
 }
 
@@ -46,6 +52,40 @@ static void labels_that_are_not_known_are_not_read(void **state)
 	go.g_labels = 0;
 	assert_true(goids_how(&go, &how));
 	assert_int_equal(how.labels_kind, ABI_GO_LABELS_NONE);
+}
+
+/* Versions before 1.21 do not know the parent, but the other words are as far apart. */
+static void a_goroutine_without_a_parent_has_an_origin(void **state)
+{
+	struct abi_runtime_go how;
+	struct index_go go = known;
+
+	(void)state;
+	go.g_parent_goid = 0;
+	assert_true(goids_how(&go, &how));
+	assert_int_equal(how.g_birth, 280);
+	assert_int_equal(how.has_parent, 0);
+}
+
+static void members_in_other_places_are_not_read(void **state)
+{
+	static uint16_t *const moved[] = { &changed.g_parent_goid, &changed.g_gopc,
+		&changed.g_startpc };
+	struct abi_runtime_go how;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(moved) / sizeof(moved[0]); i++) {
+		changed = known;
+		*moved[i] += 8;
+		assert_true(goids_how(&changed, &how));
+		assert_int_equal(how.g_goid, 152);
+		assert_int_equal(how.g_birth, 0);
+		assert_int_equal(how.labels_kind, ABI_GO_LABELS_NONE);
+	}
+	changed = known;
+	changed.g_gopc = 0;
+	assert_true(goids_how(&changed, &how));
+	assert_int_equal(how.g_birth, 0);
 }
 
 static void refused(struct index_go go)
@@ -98,6 +138,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(known_facts_are_copied),
 		cmocka_unit_test(labels_that_are_not_known_are_not_read),
+		cmocka_unit_test(a_goroutine_without_a_parent_has_an_origin),
+		cmocka_unit_test(members_in_other_places_are_not_read),
 		cmocka_unit_test(no_go_program_is_refused),
 		cmocka_unit_test(unknown_version_is_refused),
 		cmocka_unit_test(offsets_of_zero_are_refused),

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * What a profile says of the fiber (goroutine) of a sample: where it comes from, and the labels
- * that its program gave it.
+ * What a profile says of the fiber (goroutine) of a sample: what the thread did with it, which
+ * fiber created it, and the labels that its program gave it. Where it was created is a stack of its
+ * own (struct profile_sample).
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -20,7 +21,8 @@ struct profile_fiber_label {
 };
 
 struct profile_fiber {
-	uint64_t parent_id, created_at, start; /* as in struct abi_fiber_facts */
+	uint64_t parent_id; /* the fiber that created it; 0 = none, or not known */
+	uint32_t state; /* enum abi_fiber_state */
 	const char *labels; /* for profile_fiber_next(); keys and values, each with its NUL */
 	uint32_t label_count, label_bytes;
 };

@@ -23,8 +23,9 @@ static const char ELLIPSIS[] = "\xe2\x80\xa6";
 
 /* What is stored of facts, before keys and values. */
 struct stored_head {
-	uint64_t parent_id, created_at, start;
-	uint64_t label_count;
+	uint64_t parent_id;
+	uint32_t state;
+	uint32_t label_count;
 };
 
 struct fiber_text {
@@ -59,6 +60,7 @@ static bool fiber_key_is_reserved(const char *key)
 {
 	static const char *const of_processes[] = {
 #define PROCESS_TEXT(name, ...) #name,
+#define FIBER_LABEL(name, ...) #name,
 #include "agent/sampler/profile/sample_labels.def"
 	};
 
@@ -158,14 +160,20 @@ static size_t fiber_append(uint8_t *to, size_t at, const char *text)
 	return at + size;
 }
 
+static uint32_t fiber_state_of(const struct abi_fiber_facts *facts)
+{
+	uint32_t state = (facts->flags & ABI_FIBER_STATE_MASK) >> ABI_FIBER_STATE_SHIFT;
+
+	return state < ABI_FIBER_STATES ? state : ABI_FIBER_STATE_UNKNOWN;
+}
+
 static int fiber_store(struct fiber_table *t, const struct abi_fiber_facts *facts,
 	const struct fiber_texts *texts, uint32_t *ret_number)
 {
 	uint8_t bytes[sizeof(struct stored_head) + sizeof(texts->of)];
 	const struct stored_head head = {
 		.parent_id = facts->parent_id,
-		.created_at = facts->created_at,
-		.start = facts->start,
+		.state = fiber_state_of(facts),
 		.label_count = texts->count,
 	};
 	size_t size = sizeof(head);
@@ -186,7 +194,7 @@ static int fiber_store(struct fiber_table *t, const struct abi_fiber_facts *fact
 static bool fiber_has_something(
 	const struct abi_fiber_facts *facts, const struct fiber_texts *texts)
 {
-	return texts->count || facts->parent_id || facts->created_at || facts->start;
+	return texts->count || facts->parent_id || fiber_state_of(facts);
 }
 
 static uint32_t fiber_losses_of(const struct abi_fiber_facts *facts)
@@ -233,10 +241,9 @@ struct profile_fiber fiber_table_at(const struct fiber_table *t, uint32_t number
 	memcpy(&head, intern_text(&t->contents, number), sizeof(head));
 	return (struct profile_fiber){
 		.parent_id = head.parent_id,
-		.created_at = head.created_at,
-		.start = head.start,
+		.state = head.state,
 		.labels = intern_text(&t->contents, number) + sizeof(head),
-		.label_count = (uint32_t)head.label_count,
+		.label_count = head.label_count,
 		.label_bytes = (uint32_t)(size - sizeof(head)),
 	};
 }

@@ -124,7 +124,8 @@ int profile_fiber(struct profile *p, const struct abi_fiber_facts *facts, uint32
 
 int profile_add(struct profile *p, const struct profile_sample *sample)
 {
-	if (sample->stack >= p->stacks.count || sample->fiber > fiber_table_count(&p->fibers))
+	if (sample->stack >= p->stacks.count || sample->origin > p->stacks.count ||
+		sample->fiber > fiber_table_count(&p->fibers))
 		return -EINVAL;
 	return sample_table_add(&p->samples, sample, room_for(p, sample_table_bytes(&p->samples)));
 }

@@ -44,6 +44,11 @@ struct profile_sample {
 #define SAMPLE_TEXT(name, field, bytes, ...) char field[bytes];
 #include "agent/sampler/profile/sample_labels.def"
 	uint32_t fiber; /* number from profile_fiber(); 0 = nothing is known of its fiber */
+	/*
+	 * 1 + the number of a stack: where its fiber was created, as a return address, then the
+	 * fiber's first function. 0 = not known.
+	 */
+	uint32_t origin;
 	uint32_t type; /* what it counts: number in struct sample_types */
 	uint64_t count; /* of events */
 	uint64_t weight; /* of ticks: the sum of their periods; of waits: ns */

@@ -25,8 +25,9 @@ void sample_table_deinit(struct sample_table *t)
 
 static uint64_t sample_hash(const struct profile_sample *s)
 {
-	const uint64_t words[4] = { (uint64_t)s->process << 32 | s->stack,
-		(uint64_t)s->type << 32 | s->flags, sample_labels_hash(s), s->fiber };
+	const uint64_t words[] = { (uint64_t)s->process << 32 | s->stack,
+		(uint64_t)s->type << 32 | s->flags, sample_labels_hash(s),
+		(uint64_t)s->origin << 32 | s->fiber };
 
 	return hash_bytes(words, sizeof(words));
 }
@@ -34,7 +35,8 @@ static uint64_t sample_hash(const struct profile_sample *s)
 static bool samples_are_equal(const struct profile_sample *a, const struct profile_sample *b)
 {
 	return a->stack == b->stack && a->process == b->process && a->flags == b->flags &&
-	       a->type == b->type && a->fiber == b->fiber && sample_labels_equal(a, b);
+	       a->type == b->type && a->fiber == b->fiber && a->origin == b->origin &&
+	       sample_labels_equal(a, b);
 }
 
 static uint32_t *sample_table_find_slot(

@@ -69,6 +69,24 @@ bool runtime_function_ends_fiber(const char *name)
 	return false;
 }
 
+bool runtime_function_collects(const char *name)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(functions_all); i++) {
+		if (functions_listed(functions_all[i], functions_all[i]->collectors, name))
+			return true;
+	}
+	return false;
+}
+
+bool runtime_function_is_idle(const char *name)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(functions_all); i++) {
+		if (functions_listed(functions_all[i], functions_all[i]->idle, name))
+			return true;
+	}
+	return false;
+}
+
 bool runtime_function_is_own(const char *name)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(functions_all); i++) {

@@ -67,6 +67,9 @@ struct runtime_functions {
 	const char *const *own, *const *own_prefixes;
 	const char *suffix;
 	const char *fiber_end; /* NULL = it has no fibers */
+	/* Fibers that collect garbage are created by these, or begin with them. */
+	const char *const *collectors;
+	const char *const *idle; /* a thread without a fiber sleeps in these */
 };
 
 #define RUNTIME(name)                               \

@@ -61,29 +61,46 @@ static void aggregator_count_losses(const struct aggregator *a, uint32_t losses)
 		metrics_add(a->options.metrics, METRIC_FIBER_LABELS_RESERVED, 1);
 }
 
-/* The number of the sample's facts in PROFILE; 0 = none. */
-static uint32_t aggregator_facts(const struct aggregator *a, struct profile *profile,
-	const struct process *p, const struct abi_sample *s)
+/* Sets where the fiber of SAMPLE comes from. A pc that is in no file is no such place. */
+static void aggregator_set_origin(const struct aggregator *a, struct profile *profile,
+	const struct stack_request *request, const struct abi_fiber_facts *facts,
+	struct profile_sample *sample)
+{
+	const struct stack_origin origin = { facts->id, facts->created_at, facts->start };
+	uint32_t stack;
+
+	if (!origin.created_at)
+		return;
+	if (stack_resolver_get_origin(a->options.resolver, profile, request, &origin, &stack))
+		metrics_add(a->options.metrics, METRIC_FIBER_ORIGINS_UNKNOWN, 1);
+	else
+		sample->origin = stack + 1;
+}
+
+/* Sets what is known of the fiber of SAMPLE, of RECORD. */
+static void aggregator_set_facts(const struct aggregator *a, struct profile *profile,
+	const struct stack_request *request, const struct abi_sample *record,
+	struct profile_sample *sample)
 {
 	const struct aggregator_options *owner = &a->options;
-	const bool counts = profile == aggregator_profile(a, s);
+	const bool counts = profile == aggregator_profile(a, record);
 	const struct abi_fiber_facts *facts;
-	uint32_t number = 0, losses = 0;
+	uint32_t losses = 0;
 
-	if (!s->fiber_facts || s->fiber_generation != p->number)
-		return 0;
-	facts = owner->raw_facts(owner->context, s->window, s->fiber_facts);
+	if (!record->fiber_facts || record->fiber_generation != request->process->number)
+		return;
+	facts = owner->raw_facts(owner->context, record->window, record->fiber_facts);
 	if (!facts) {
 		metrics_add(owner->metrics, METRIC_FIBER_FACTS_MISSING, counts);
-		return 0;
+		return;
 	}
-	if (profile_fiber(profile, facts, &number, &losses)) {
+	if (profile_fiber(profile, facts, &sample->fiber, &losses)) {
 		metrics_add(owner->metrics, METRIC_FIBER_FACTS_REFUSED, counts);
-		return 0;
+		return;
 	}
 	if (counts && losses)
 		aggregator_count_losses(a, losses);
-	return number;
+	aggregator_set_origin(a, profile, request, facts, sample);
 }
 
 /* Makes a profile sample and adds its stack to PROFILE; count and weight stay 0. */
@@ -112,7 +129,7 @@ static int aggregator_make(struct aggregator *a, struct profile *profile,
 		return err;
 	sample_labels_read(s, &sample);
 	sample.fiber_id = aggregator_fiber(a, attributed->process, s);
-	sample.fiber = aggregator_facts(a, profile, attributed->process, s);
+	aggregator_set_facts(a, profile, &request, s, &sample);
 	*ret_sample = sample;
 	return 0;
 }

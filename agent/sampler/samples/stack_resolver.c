@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "agent/sampler/samples/stack_resolver.h"
 
+#include <errno.h>
 #include <string.h>
 
 #include "base/cleanup.h"
@@ -294,6 +295,56 @@ int stack_resolver_get(struct stack_resolver *r, struct profile *profile,
 	 */
 	if (!(profile_stack_at(profile, number).flags & PROFILE_STACK_MISSING))
 		(void)profile_cache_stack(profile, user_id, kernel_id, context, number);
+	*ret_stack = number;
+	return 0;
+}
+
+/* ---- origins -------------------------------------------------------------------------------- */
+
+/* No kernel stack has this id in a pair with an origin's key. */
+#define ORIGIN_KEY UINT64_C(0x6f726967696e)
+
+/* Adds a frame of P, unless its code is in no file. */
+static bool resolver_add_origin(struct stack_resolver *r, struct process *p,
+	const struct mapping *mapping, struct profile_frame frame, struct resolved_frames *out)
+{
+	if (!mapping || mapping->module->kind != MODULE_FILE)
+		return false;
+	frame.module = mapping->module->number;
+	frame.address = mapping_file_off(mapping, frame.address);
+	out->items[out->count++] = frame;
+	r->options.module_hit(r->options.context, p, mapping);
+	return true;
+}
+
+int stack_resolver_get_origin(struct stack_resolver *r, struct profile *profile,
+	const struct stack_request *request, const struct stack_origin *origin, uint32_t *ret_stack)
+{
+	const struct mappings *mappings = request->mappings ?: request->process->mappings;
+	const struct profile_frame call = { .address = origin->created_at,
+		.flags = PROFILE_FRAME_RETURN };
+	const struct profile_frame first = { .address = origin->start,
+		.flags = PROFILE_FRAME_FUNCTION };
+	uint64_t context = mappings_generation(mappings);
+	struct resolved_frames frames = { 0 };
+	uint32_t number;
+	int err;
+
+	if (profile_cached_stack(profile, origin->key, ORIGIN_KEY, context, ret_stack))
+		return 0;
+	if (!resolver_add_origin(
+		    r, request->process, mappings_find(mappings, call.address - 1), call, &frames))
+		return -ENOENT;
+	if (origin->start)
+		(void)resolver_add_origin(r, request->process,
+			mappings_find(mappings, origin->start), first, &frames);
+	err = profile_stack(profile,
+		&(struct profile_stack){ .frames = frames.items, .frame_count = frames.count },
+		&number);
+	if (err)
+		return err;
+	/* Ignoring an error: without room in the cache, it is resolved again. */
+	(void)profile_cache_stack(profile, origin->key, ORIGIN_KEY, context, number);
 	*ret_stack = number;
 	return 0;
 }

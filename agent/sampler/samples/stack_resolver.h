@@ -53,6 +53,13 @@ struct stack_request {
 	const struct mappings *mappings;
 };
 
+/* Where a fiber comes from. The addresses are what a program's memory has: they may be anything. */
+struct stack_origin {
+	uint64_t key; /* identifies the others */
+	uint64_t created_at; /* pc behind the call that created it */
+	uint64_t start; /* pc of its first function; 0 = not known */
+};
+
 void stack_resolver_init(struct stack_resolver *r, const struct stack_resolver_options *options);
 /*
  * Stores the number of REQUEST's stack in PROFILE. A lost raw stack gives a stack with
@@ -61,5 +68,12 @@ void stack_resolver_init(struct stack_resolver *r, const struct stack_resolver_o
  */
 int stack_resolver_get(struct stack_resolver *r, struct profile *profile,
 	const struct stack_request *request, uint32_t *ret_stack);
+/*
+ * Stores the number of the stack in PROFILE that ORIGIN is, in REQUEST's process: the call that
+ * created the fiber, then its first function. Returns -ENOENT if the call is in no file.
+ */
+int stack_resolver_get_origin(struct stack_resolver *r, struct profile *profile,
+	const struct stack_request *request, const struct stack_origin *origin,
+	uint32_t *ret_stack);
 /* Whether any sample so far had a kernel stack. */
 bool stack_resolver_saw_kernel(const struct stack_resolver *r);

@@ -6,9 +6,15 @@
  */
 #include <stdbool.h>
 
+#include "bpf/abi/fiber_facts.h"
+
 struct runtime_fibers {
 	const char *one, *many; /* e.g. "goroutine", "goroutines" */
 	const char *id; /* heads a column of their numbers; at most 10 columns */
+	/* What a thread does, by enum abi_fiber_state; NULL = that is not said. */
+	const char *states[ABI_FIBER_STATES];
+	const char *collects; /* instead of these: the fiber is the garbage collector's */
+	const char *idle; /* instead of that of ABI_FIBER_NONE: the thread is about to sleep */
 };
 
 /* The words for the fibers of all runtimes: a runtime's own if no other has fibers. */

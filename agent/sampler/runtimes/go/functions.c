@@ -27,6 +27,18 @@ static const char *const roots[] = {
 static const char *const last[] = { "runtime.mcall", "runtime.gopreempt_m", "runtime.mstart",
 	NULL };
 
+/*
+ * What starts the collector's goroutines, and their first functions: a go statement with arguments
+ * may begin with a function that the compiler made.
+ */
+static const char *const collectors[] = { "runtime.gcBgMarkStartWorkers", "runtime.gcenable",
+	"runtime.gcBgMarkWorker", "runtime.bgsweep", "runtime.bgscavenge", "runtime.forcegchelper",
+	NULL };
+
+/* notetsleep is sysmon's, if nothing has run for a while. */
+static const char *const idle[] = { "runtime.stopm", "runtime.stoplockedm", "runtime.mPark",
+	"runtime.notesleep", "runtime.notetsleep", NULL };
+
 static const char *const own_prefixes[] = { "runtime.", "runtime/internal/", "internal/runtime/",
 	NULL };
 
@@ -43,4 +55,6 @@ const struct runtime_functions runtime_go_functions = {
 	.suffix = ".abi0",
 	/* After the last function has returned, and after the deferred ones of runtime.Goexit. */
 	.fiber_end = "runtime.goexit1",
+	.collectors = collectors,
+	.idle = idle,
 };

@@ -91,7 +91,17 @@ static void go_unsupported(
 }
 
 static const struct runtime_fibers goroutines = {
-	.one = "goroutine", .many = "goroutines", .id = "GOID"
+	.one = "goroutine",
+	.many = "goroutines",
+	.id = "GOID",
+	.states = {
+		[ABI_FIBER_RUNS] = "user",
+		[ABI_FIBER_ON_THREAD_STACK] = "g0",
+		[ABI_FIBER_ON_SIGNAL_STACK] = "signal",
+		[ABI_FIBER_NONE] = "scheduler",
+	},
+	.collects = "gc_worker",
+	.idle = "idle",
 };
 
 const struct runtime runtime_go = {

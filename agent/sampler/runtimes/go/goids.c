@@ -4,13 +4,29 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Without them there are goroutine ids all the same. */
-static void goids_set_labels(const struct index_go *go, struct abi_runtime_go *how)
+/* Whether the member at OFFSET is WORD of the run of words that begins at BIRTH. */
+static bool goids_is_at(uint32_t birth, enum abi_go_birth word, uint32_t offset)
 {
-	if (!go->g_labels || go->labels_kind > ABI_GO_LABELS_SLICE)
+	return offset == birth + word * sizeof(uint64_t);
+}
+
+/*
+ * What a goroutine is, and its labels. Without them there are ids all the same: a version that has
+ * the members in other places has none.
+ */
+static void goids_set_birth(const struct index_go *go, struct abi_runtime_go *how)
+{
+	uint32_t birth = go->g_gopc - ABI_GO_CREATED_AT * (uint32_t)sizeof(uint64_t);
+
+	if (go->g_gopc <= go->g_goid || !goids_is_at(birth, ABI_GO_START, go->g_startpc))
 		return;
-	how->g_labels = go->g_labels;
-	how->labels_kind = go->labels_kind;
+	if (go->g_parent_goid && !goids_is_at(birth, ABI_GO_PARENT, go->g_parent_goid))
+		return;
+	how->g_birth = birth;
+	how->has_parent = go->g_parent_goid != 0;
+	if (goids_is_at(birth, ABI_GO_LABELS, go->g_labels) &&
+		go->labels_kind <= ABI_GO_LABELS_SLICE)
+		how->labels_kind = go->labels_kind;
 }
 
 bool goids_how(const struct index_go *go, struct abi_runtime_go *ret_how)
@@ -26,6 +42,6 @@ bool goids_how(const struct index_go *go, struct abi_runtime_go *ret_how)
 		.m_curg = go->m_curg,
 		.g_goid = go->g_goid,
 	};
-	goids_set_labels(go, ret_how);
+	goids_set_birth(go, ret_how);
 	return true;
 }

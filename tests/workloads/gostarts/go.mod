@@ -1,0 +1,3 @@
+module gostarts
+
+go 1.16
