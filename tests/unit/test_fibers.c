@@ -184,6 +184,40 @@ static void a_state_that_nobody_knows_is_none(void **state)
 	assert_int_equal(fiber.state, ABI_FIBER_STATE_UNKNOWN);
 }
 
+static void a_sample_moves_to_another_profile_with_all_that_it_has(void **state)
+{
+	struct fixture *f = *state;
+	const struct profile_frame frames[] = { { .address = 1, .module = 3 },
+		{ .address = 2, .module = 3 } };
+	struct profile_sample sample = { .count = 1 };
+	struct profile *other;
+	uint32_t number;
+
+	assert_int_equal(profile_create(LIMIT_BYTES, &other), 0);
+	number_of(f, 0);
+	next(f);
+	fiber_record_add(&f->record, "handler", "/index");
+	sample.fiber = number_of(f, 0);
+	for (size_t i = 0; i < 2; i++) {
+		const struct profile_stack stack = { .frames = &frames[i], .frame_count = 1 };
+
+		assert_int_equal(profile_stack(f->profile, &stack, &number), 0);
+	}
+	sample.origin = number + 1;
+	assert_int_equal(profile_adopt(other, f->profile, &sample), 0);
+	assert_int_equal(profile_stack_at(other, sample.stack).frames->address, 1);
+	assert_int_equal(profile_stack_at(other, sample.origin - 1).frames->address, 2);
+	assert_int_equal(profile_fiber_at(other, sample.fiber).label_count, 1);
+	assert_int_equal(profile_add(other, &sample), 0);
+	/* A profile that is full leaves the sample as it was. */
+	number = sample.fiber;
+	profile_destroy(other);
+	assert_int_equal(profile_create(1, &other), 0);
+	assert_int_equal(profile_adopt(other, f->profile, &sample), -E2BIG);
+	assert_int_equal(sample.fiber, number);
+	profile_destroy(other);
+}
+
 /* ---- what is not there ---------------------------------------------------------------------- */
 
 static void facts_that_say_nothing_have_no_number(void **state)
@@ -295,6 +329,7 @@ int main(void)
 		CASE(cut_values_show_it_and_have_whole_letters),
 		CASE(what_a_fiber_is_is_kept),
 		CASE(a_state_that_nobody_knows_is_none),
+		CASE(a_sample_moves_to_another_profile_with_all_that_it_has),
 		CASE(facts_that_say_nothing_have_no_number),
 		CASE(a_record_that_makes_no_sense_loses_the_rest),
 		CASE(a_full_profile_refuses_facts),

@@ -231,6 +231,24 @@ int fiber_table_get(struct fiber_table *t, const struct abi_fiber_facts *facts, 
 	return map_set(&t->numbers, facts->id, number | (uint64_t)texts.losses << LOSSES_SHIFT);
 }
 
+int fiber_table_copy(struct fiber_table *t, const struct fiber_table *from, uint32_t number,
+	size_t limit_bytes, uint32_t *ret_number)
+{
+	size_t size = number ? intern_size(&from->contents, number) : 0;
+	int err = 0;
+
+	*ret_number = 0;
+	if (!size)
+		return 0;
+	if (fiber_table_bytes(t) >= limit_bytes)
+		return -E2BIG;
+	if (!t->contents.count)
+		err = intern_init(&t->contents, MAX_FACTS, MAX_BYTES);
+	return err ? err
+		   : intern_bytes(
+			     &t->contents, intern_text(&from->contents, number), size, ret_number);
+}
+
 struct profile_fiber fiber_table_at(const struct fiber_table *t, uint32_t number)
 {
 	struct stored_head head;

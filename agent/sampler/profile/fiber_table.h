@@ -29,6 +29,9 @@ void fiber_table_deinit(struct fiber_table *t);
  */
 int fiber_table_get(struct fiber_table *t, const struct abi_fiber_facts *facts, size_t limit_bytes,
 	uint32_t *ret_number, uint32_t *ret_losses);
+/* Sets *RET_NUMBER to that of what FROM has as NUMBER; 0 if it has nothing. -E2BIG as above. */
+int fiber_table_copy(struct fiber_table *t, const struct fiber_table *from, uint32_t number,
+	size_t limit_bytes, uint32_t *ret_number);
 /* All zero for 0 and for unknown numbers. */
 struct profile_fiber fiber_table_at(const struct fiber_table *t, uint32_t number);
 size_t fiber_table_count(const struct fiber_table *t);

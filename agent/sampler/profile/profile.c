@@ -122,6 +122,34 @@ int profile_fiber(struct profile *p, const struct abi_fiber_facts *facts, uint32
 	return fiber_table_get(&p->fibers, facts, room, ret_fiber, ret_losses);
 }
 
+static int profile_copy_stack(
+	struct profile *p, const struct profile *from, uint32_t number, uint32_t *ret_stack)
+{
+	const struct profile_stack stack = profile_stack_at(from, number);
+
+	return profile_stack(p, &stack, ret_stack);
+}
+
+int profile_adopt(struct profile *p, const struct profile *from, struct profile_sample *sample)
+{
+	struct profile_sample s = *sample;
+	size_t room = room_for(p, fiber_table_bytes(&p->fibers));
+	int err = 0;
+
+	if (p == from)
+		return 0;
+	err = profile_copy_stack(p, from, sample->stack, &s.stack);
+	if (!err)
+		err = fiber_table_copy(&p->fibers, &from->fibers, sample->fiber, room, &s.fiber);
+	if (!err && sample->origin)
+		err = profile_copy_stack(p, from, sample->origin - 1, &s.origin);
+	if (err)
+		return err;
+	s.origin += sample->origin != 0;
+	*sample = s;
+	return 0;
+}
+
 int profile_add(struct profile *p, const struct profile_sample *sample)
 {
 	if (sample->stack >= p->stacks.count || sample->origin > p->stacks.count ||

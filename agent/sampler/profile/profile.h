@@ -86,6 +86,8 @@ int profile_cache_stack(
  */
 int profile_fiber(struct profile *p, const struct abi_fiber_facts *facts, uint32_t *ret_fiber,
 	uint32_t *ret_losses);
+/* Changes the numbers in SAMPLE from those of FROM to those of P, which gets what it lacks. */
+int profile_adopt(struct profile *p, const struct profile *from, struct profile_sample *sample);
 /*
  * Adds SAMPLE's count and weight to the equal sample, or adds SAMPLE as a new one. Returns -E2BIG
  * over the limit, -EINVAL for an unknown number of a stack or fiber.

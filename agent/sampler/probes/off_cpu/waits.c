@@ -73,29 +73,32 @@ void waits_thread_ended(struct waits *w, uint32_t tid)
 	wait_table_forget_thread(&w->table, tid);
 }
 
-/* Copies WAIT's stack into TO, where its number is *RET_STACK. */
-static int waits_copy_stack(
-	struct waits *w, const struct wait *wait, struct profile *to, uint32_t *ret_stack)
+/* WAIT's sample as TO has it, which gets its stack and what is known of its fiber. */
+static int waits_copy_sample(struct waits *w, const struct wait *wait, struct profile *to,
+	struct profile_sample *ret_sample)
 {
 	const struct waits_handlers *owner = &w->options.handlers;
+	struct profile_sample sample = wait->sample;
 	uint32_t number;
 	const struct profile *from = waits_profile(w, wait->window, &number);
 	struct profile_stack stack;
+	int err;
 
 	assert(number == wait->window);
-	if (from == to) {
-		*ret_stack = wait->sample.stack;
-		return 0;
+	if (from != to) {
+		stack = profile_stack_at(from, wait->sample.stack);
+		owner->stack_hit(owner->context, wait->sample.process, &stack);
 	}
-	stack = profile_stack_at(from, wait->sample.stack);
-	owner->stack_hit(owner->context, wait->sample.process, &stack);
-	return profile_stack(to, &stack, ret_stack);
+	err = profile_adopt(to, from, &sample);
+	if (!err)
+		*ret_sample = sample;
+	return err;
 }
 
 static int waits_add_to(struct waits *w, const struct wait *wait, struct profile *to)
 {
-	struct profile_sample sample = wait->sample;
-	int err = waits_copy_stack(w, wait, to, &sample.stack);
+	struct profile_sample sample;
+	int err = waits_copy_sample(w, wait, to, &sample);
 
 	return err ? err : profile_add(to, &sample);
 }
@@ -167,7 +170,7 @@ void waits_move(struct waits *w, uint32_t window)
 	while ((wait = wait_table_next(&w->table, &i))) {
 		if (wait->state != WAIT_RESOLVED || wait->window != window)
 			continue;
-		if (waits_copy_stack(w, wait, current, &wait->sample.stack)) {
+		if (waits_copy_sample(w, wait, current, &wait->sample)) {
 			waits_count_loss(w);
 			wait_table_forget(&w->table, wait);
 			continue;
