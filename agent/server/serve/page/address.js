@@ -18,7 +18,7 @@ const address = (() => {
 		now: null, base: null, diff: false,
 		filter: { ...Object.fromEntries(FIELDS.map((f) => [f, ""])), code: "all" },
 		type: "", /* of the values shown; "": the profiles' default */
-		by: "group", /* also "started", "label:KEY" */ unnamed: "function", inverted: false, view: "flame",
+		by: "group", /* also "started", "created", "label:KEY" */ unnamed: "function", inverted: false, view: "flame",
 		search: "", regex: false,
 		zoom: [], /* keys of the frames from the root */
 		fn: null, /* whose callers and callees are shown: { name, module } */
@@ -46,7 +46,7 @@ const address = (() => {
 	const oneOf = (...values) => ({
 		read: (given) => (values.includes(given) ? given : undefined), write: (value) => value,
 	});
-	const groups = oneOf(...FIELDS.filter((f) => f !== "label"), "started", "");
+	const groups = oneOf(...FIELDS.filter((f) => f !== "label"), "started", "created", "");
 	const minutes = {
 		read: (given) => (given === "all" ? 0 : [1, 5, 15, 60].find((m) => String(m) === given)),
 		write: (value) => (value ? String(value) : "all"),

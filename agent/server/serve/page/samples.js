@@ -606,9 +606,18 @@ const samples = (() => {
 		}
 	}
 
+	/* The go statement that created the goroutine of SET. */
+	function createdBy(set) {
+		if (set.goroutine === WITHOUT) return "no goroutine";
+		const creator = set.others.get("go_created_by"), place = set.others.get("go_created_at");
+		if (!creator) return "goroutine, creator not known";
+		return "started by " + creator + (place ? " (" + place.replace(/^.*\//, "") + ")" : "");
+	}
+
 	/* The name of the group that label set SET is in. */
 	function textBy(set, by) {
 		if (by === "started") return "no goroutine";
+		if (by === "created") return createdBy(set);
 		const key = by.startsWith("label:") ? by.slice(6) : null;
 		const text = key === null ? set[by] : set.others.get(key);
 		if (text === undefined || text === WITHOUT) return "no " + (key === null ? by : key);
