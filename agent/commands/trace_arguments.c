@@ -253,6 +253,7 @@ void trace_arguments_chosen(struct trace_arguments *a, struct sampler *sampler,
 	const struct trace_reading_file read = {
 		.path = file->path,
 		.fd = file->fd,
+		.root_fd = file->root_fd,
 		.id = file->id,
 		.cache = sampler_trace_cache(sampler),
 	};

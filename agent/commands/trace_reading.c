@@ -21,6 +21,7 @@ struct trace_reading_job {
 	struct trace_reading_job *next;
 	struct arguments_reading *reading; /* NULL = its turn has not come */
 	int fd;
+	int root_fd; /* -1 = ours */
 	char *path;
 	struct module_id id;
 	struct cache *cache;
@@ -39,6 +40,8 @@ static void trace_reading_job_free(struct trace_reading_job *job)
 	arguments_reading_destroy(job->reading);
 	if (job->fd >= 0)
 		close(job->fd);
+	if (job->root_fd >= 0)
+		close(job->root_fd);
 	free(job->path);
 	free(job->functions);
 	free(job->entries);
@@ -74,13 +77,15 @@ static struct trace_reading_job *trace_reading_job_make(const struct trace_readi
 	if (!job)
 		return NULL;
 	job->fd = fcntl(file->fd, F_DUPFD_CLOEXEC, 0);
+	job->root_fd = file->root_fd < 0 ? -1 : fcntl(file->root_fd, F_DUPFD_CLOEXEC, 0);
 	job->path = strdup(file->path);
 	job->id = *file->id;
 	job->cache = file->cache;
 	job->functions = calloc(count + 1, sizeof(job->functions[0]));
 	job->entries = calloc(count + 1, sizeof(job->entries[0]));
 	job->count = count;
-	if (job->fd < 0 || !job->path || !job->functions || !job->entries) {
+	if (job->fd < 0 || (file->root_fd >= 0 && job->root_fd < 0) || !job->path ||
+		!job->functions || !job->entries) {
 		trace_reading_job_free(job);
 		return NULL;
 	}
@@ -184,7 +189,7 @@ static int trace_reading_begin(struct trace_reading *t)
 	struct trace_reading_job *job = t->first;
 	const struct debug_search search = {
 		.directories = t->directories ? t->directories : "",
-		.root_fd = -1,
+		.root_fd = job->root_fd,
 		.path = job->path,
 	};
 	const struct arguments_wanted wanted = trace_reading_wanted(job);

@@ -15,8 +15,9 @@ struct loop;
 struct trace_reading_job;
 
 struct trace_reading_file {
-	const char *path;
+	const char *path; /* below the root directory */
 	int fd;
+	int root_fd; /* of a process that maps it; -1 = ours */
 	const struct module_id *id;
 	struct cache *cache; /* as long as anything is read */
 };

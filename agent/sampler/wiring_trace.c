@@ -1,10 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Wires traced calls to processes and indexes. Nothing is decided here. */
+#include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "agent/sampler/probes/kernel_trace/kernel_trace.h"
 #include "agent/sampler/sampler_internal.h"
 #include "agent/sampler/sampler_trace.h"
+#include "base/cleanup.h"
+#include "base/foreign.h"
 
 void sampler_trace_event(struct sampler *sampler, const struct abi_trace_event *event)
 {
@@ -34,8 +38,22 @@ void sampler_trace_chosen(void *context, const struct probed_chosen *file,
 	const struct probed_function *functions, size_t count)
 {
 	struct sampler *sampler = context;
+	struct probed_chosen rooted = *file;
+	autoclose int root_fd = -1;
+	char root[32];
 
-	sampler->trace.chosen(sampler->trace.context, sampler, file, functions, count);
+	/* Without it only our own debug files are found. */
+	snprintf(root, sizeof(root), "%" PRIu32 "/root", file->pid);
+	if (file->pid)
+		(void)foreign_open(
+			&(struct foreign_path){
+				.place = FOREIGN_DIRECTORY,
+				.dir_fd = sampler->proc_fd,
+				.name = root,
+			},
+			&root_fd);
+	rooted.root_fd = root_fd;
+	sampler->trace.chosen(sampler->trace.context, sampler, &rooted, functions, count);
 }
 
 int sampler_trace_fetch(struct sampler *sampler, uint32_t number, const struct argument_plan *entry,

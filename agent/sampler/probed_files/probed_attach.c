@@ -306,6 +306,8 @@ static int probed_attach_sites(struct attaching *a)
 		.path = entry->path,
 		.fd = entry->fd,
 		.id = &entry->module->id,
+		.pid = entry->pid,
+		.root_fd = -1,
 	};
 	if (options->chosen)
 		options->chosen(options->context, &chosen,

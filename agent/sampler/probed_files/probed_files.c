@@ -126,6 +126,7 @@ static void probed_files_open(struct probed_files *files, struct probed_entry *e
 	const struct probed_files_options *options = &files->options;
 	int err;
 
+	entry->pid = p->pid;
 	entry->err = options->open(options->context, p, mapping, &entry->fd);
 	entry->state = entry->err ? PROBED_FILE_NOT_OPENED : PROBED_FILE_WAITING;
 	if (entry->err)

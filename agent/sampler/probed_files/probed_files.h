@@ -28,9 +28,11 @@ struct probed_function;
 
 /* A file whose functions were chosen; valid during the call. */
 struct probed_chosen {
-	const char *path;
+	const char *path; /* below the root of `pid` */
 	int fd;
 	const struct module_id *id;
+	uint32_t pid; /* a process that maps it; 0 = not known */
+	int root_fd; /* its root directory, which the sampler opens; -1 = ours */
 };
 
 struct probed_files_options {

@@ -20,6 +20,7 @@ struct probed_entry {
 	enum probed_file_state state;
 	bool program; /* patterns without BIN apply */
 	int fd; /* -1 = closed */
+	uint32_t pid; /* of the process for which `fd` was opened; 0 = none */
 	int err;
 	const char *step;
 	size_t probeable, excluded, vendored;
