@@ -263,11 +263,8 @@ static void stack_without_its_middle_is_in_order(void **state)
 {
 	struct fixture *f = *state;
 	uint64_t words[3 + ABI_MAX_FRAMES] = { 0 };
-	struct abi_stack head = { .kind = ABI_STACK,
-		.flags = ABI_STACK_MIDDLE | 5U << ABI_STACK_RING_SHIFT,
-		.id = 99,
-		.window = 3,
-		.frame_count = ABI_MAX_FRAMES };
+	const uint32_t flags = ABI_STACK_MIDDLE | 5U << ABI_STACK_RING_SHIFT;
+	struct abi_stack head = { ABI_STACK, flags, 99, 3, ABI_MAX_FRAMES };
 
 	memcpy(words, &head, sizeof(head));
 	for (uint64_t i = 0; i < ABI_MAX_FRAMES; i++)
@@ -284,9 +281,7 @@ static void short_stack_without_its_middle_is_refused(void **state)
 {
 	struct fixture *f = *state;
 	uint64_t words[3 + 200] = { 0 };
-	struct abi_stack head = {
-		.kind = ABI_STACK, .flags = ABI_STACK_MIDDLE, .id = 99, .frame_count = 200
-	};
+	struct abi_stack head = { ABI_STACK, ABI_STACK_MIDDLE, 99, 3, 200 };
 
 	memcpy(words, &head, sizeof(head));
 	perf_ring_raw(&f->w, TIME, words, sizeof(words));

@@ -536,31 +536,6 @@ static void test_summary_weighs_by_samples(void **state)
 	assert_int_equal(metrics_get(&f->metrics, METRIC_UNWIND_NOT_LOADED), 1);
 }
 
-/* A kernel frame, then one more user frame than are kept of the innermost, then the root. */
-static void test_a_mark_stands_for_the_middle(void **state)
-{
-	struct fixture *f = *state;
-	struct profile_frame frames[1 + ABI_INNER_FRAMES + 1];
-	struct profile_stack stack = { frames, ARRAY_SIZE(frames), 1, PROFILE_STACK_MIDDLE };
-	struct report_summary summary;
-
-	for (size_t i = 0; i < ARRAY_SIZE(frames); i++)
-		frames[i] = in_program(MAIN + 5, PROFILE_FRAME_RETURN, f);
-	frames[0] = in_kernel(1, 0);
-	frames[ARRAY_SIZE(frames) - 1] = in_program(START + 5, PROFILE_FRAME_RETURN, f);
-	add_stack(f, f->one, &stack, 4);
-
-	automessage *m = pprof_of(f, &summary);
-
-	assert_int_equal(m->n_sample, 1);
-	assert_int_equal(m->sample[0]->n_location_id, ARRAY_SIZE(frames) + 1);
-	assert_string_equal(name_at(m, 0, ABI_INNER_FRAMES, 0), "main");
-	assert_string_equal(name_at(m, 0, 1 + ABI_INNER_FRAMES, 0), "[truncated: middle]");
-	assert_string_equal(name_at(m, 0, 2 + ABI_INNER_FRAMES, 0), "_start");
-	assert_int_equal(summary.complete_stacks, 4);
-	assert_int_equal(metrics_get(&f->metrics, METRIC_STACKS_NO_MIDDLE), 4);
-}
-
 static void test_waits_have_values_of_their_own(void **state)
 {
 	struct fixture *f = *state;
@@ -732,7 +707,6 @@ int main(void)
 		CASE(test_file_hashes_are_comments_on_their_mappings),
 		CASE(test_lost_frames_leave_a_marker_where_they_were),
 		CASE(test_summary_weighs_by_samples),
-		CASE(test_a_mark_stands_for_the_middle),
 		CASE(test_waits_have_values_of_their_own),
 		CASE(test_samples_have_only_the_labels_of_their_type),
 		CASE(test_window_without_ticks_has_the_values_of_its_probe),

@@ -157,6 +157,31 @@ static void test_each_cut_stack_says_why_in_its_outermost_frame(void **state)
 	}
 }
 
+/* A kernel frame, the innermost user frames, all of main, then the root. */
+static void test_a_mark_stands_for_the_middle(void **state)
+{
+	struct fixture *f = *state;
+	struct profile_frame frames[1 + ABI_INNER_FRAMES + 1];
+	struct profile_stack stack = { frames, ARRAY_SIZE(frames), 1, PROFILE_STACK_MIDDLE };
+	autofree char *text = NULL;
+	const char *rest;
+
+	for (size_t i = 0; i < ARRAY_SIZE(frames); i++)
+		frames[i] = in_program(MAIN + 5, PROFILE_FRAME_RETURN, f);
+	frames[0] = in_kernel(1, 0);
+	frames[ARRAY_SIZE(frames) - 1] = in_program(START + 5, PROFILE_FRAME_RETURN, f);
+	add_stack(f, f->one, &stack, 4);
+	text = folded_of(f);
+	rest = strstr(text, "one;_start;[truncated: middle];main;");
+	assert_ptr_equal(rest, text);
+	rest += strlen("one;_start;[truncated: middle]");
+	for (size_t i = 0; i < ABI_INNER_FRAMES; i++, rest += strlen(";main"))
+		assert_int_equal(strncmp(rest, ";main", strlen(";main")), 0);
+	assert_string_equal(rest, ";do_syscall_64_[k] 4\n");
+	assert_int_equal(metrics_get(&f->metrics, METRIC_STACKS_COMPLETE), 4);
+	assert_int_equal(metrics_get(&f->metrics, METRIC_STACKS_NO_MIDDLE), 4);
+}
+
 static void test_whole_stacks_and_kernel_stacks_have_no_mark(void **state)
 {
 	struct fixture *f = *state;
@@ -253,6 +278,7 @@ int main(void)
 		CASE(test_folded_waits_are_microseconds_and_alone),
 		CASE(test_each_type_of_samples_is_folded_and_summed_up_alone),
 		CASE(test_each_cut_stack_says_why_in_its_outermost_frame),
+		CASE(test_a_mark_stands_for_the_middle),
 		CASE(test_whole_stacks_and_kernel_stacks_have_no_mark),
 		CASE(test_hottest_counts_recursion_once),
 		CASE(test_hottest_names_steer_no_terminal),
