@@ -255,7 +255,8 @@ static const struct command commands[] = {
 			 "\n",
 		.description =
 			"Shows a pprof file, of fathom or of another tool, the output of perf "
-			"script, or collapsed stacks, as the page that an agent has: flame graph, table, filters by label, each type of value. With "
+			"script, or collapsed stacks, as the page that an agent has: flame graph, "
+			"table, filters by label, each type of value. With "
 			"--diff it shows what has changed since BASE. The page is served on a free "
 			"port of loopback, for the same user and root only, until Ctrl-C; with -o "
 			"it is written as one HTML file that contains the profile, needs no server "

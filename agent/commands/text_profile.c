@@ -189,8 +189,9 @@ static bool read_sample_line(char *line, struct sample_line *s)
 	size_t size;
 	char *time;
 
-	*s = (struct sample_line){ .comm = line + strlen(line), .pid = -1, .tid = -1, .cpu = -1,
-		.period = 1 };
+	*s = (struct sample_line){
+		.comm = line + strlen(line), .pid = -1, .tid = -1, .cpu = -1, .period = 1
+	};
 	s->event = s->rest = s->comm;
 	time = find_time(line, &size, &s->time_s);
 	if (!time)
@@ -223,8 +224,8 @@ static bool read_frame(char *text, struct text_frame *frame)
 		(void)cut_last_word(text, file);
 	}
 	offset = strrchr(text, '+');
-	if (offset && !strncmp(offset, "+0x", 3) && strspn(offset + 3, "0123456789abcdef") ==
-							    strlen(offset + 3))
+	if (offset && !strncmp(offset, "+0x", 3) &&
+		strspn(offset + 3, "0123456789abcdef") == strlen(offset + 3))
 		*offset = '\0';
 	if (!strcmp(text, "[unknown]"))
 		frame->name = "";
@@ -233,10 +234,12 @@ static bool read_frame(char *text, struct text_frame *frame)
 
 static int add_location(struct text_profile *t, const struct text_frame *frame)
 {
-	const struct pprof_line line = { .name = frame->name, .system_name = frame->name,
-		.file = "" };
-	const struct pprof_mapping mapping = { .limit = UINT64_MAX, .file = frame->file,
-		.build_id = "" };
+	const struct pprof_line line = {
+		.name = frame->name, .system_name = frame->name, .file = ""
+	};
+	const struct pprof_mapping mapping = {
+		.limit = UINT64_MAX, .file = frame->file, .build_id = ""
+	};
 	uint64_t number = 0;
 	int err = 0;
 
@@ -298,14 +301,14 @@ static int add_sample(struct text_profile *t, const struct sample_line *s)
 	if (*s->comm)
 		labels[count++] = (struct pprof_label){ .key = "comm", .text = s->comm };
 	if (s->pid > 0)
-		labels[count++] = (struct pprof_label){
-			.key = "pid", .number = s->pid, .unit = "id" };
+		labels[count++] =
+			(struct pprof_label){ .key = "pid", .number = s->pid, .unit = "id" };
 	if (s->tid > 0)
-		labels[count++] = (struct pprof_label){
-			.key = "tid", .number = s->tid, .unit = "id" };
+		labels[count++] =
+			(struct pprof_label){ .key = "tid", .number = s->tid, .unit = "id" };
 	if (s->cpu >= 0)
-		labels[count++] = (struct pprof_label){
-			.key = "cpu", .number = s->cpu, .unit = "id" };
+		labels[count++] =
+			(struct pprof_label){ .key = "cpu", .number = s->cpu, .unit = "id" };
 	if (event < t->event_count)
 		values[1 + event] = s->period;
 	t->samples++;

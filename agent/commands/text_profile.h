@@ -15,5 +15,4 @@ bool text_profile_is(const void *bytes, size_t size);
  * Appends TEXT's samples to OUT as pprof (gzip). Returns -EBADMSG if it is no such text, with a
  * constant string in *RET_WHY; else as pprof.h.
  */
-int text_profile_read(
-	const void *text, size_t size, struct buffer *out, const char **ret_why);
+int text_profile_read(const void *text, size_t size, struct buffer *out, const char **ret_why);

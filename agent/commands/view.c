@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * `fathom view`: a profile (pprof, or a text of other tools), or the difference of two, as the page that an agent has. The page
- * contains the profiles: it is written as one file, or served on a free port of loopback until
- * Ctrl-C.
+ * `fathom view`: a profile (pprof, or a text of other tools), or the difference of two, as the page
+ * that an agent has. The page contains the profiles: it is written as one file, or served on a free
+ * port of loopback until Ctrl-C.
  */
 #include <errno.h>
 #include <fcntl.h>

@@ -226,19 +226,6 @@ static int nameless_add_sample(
 
 /* ---- the list -------------------------------------------------------------------------------- */
 
-static bool is_worth_telling(const struct nameless *n, const struct program *p)
-{
-	return p->count && p->count * SHARE_OF_PROGRAM >= p->total &&
-	       p->count * SHARE_OF_ALL >= n->samples;
-}
-
-static int more_nameless(const void *a, const void *b)
-{
-	const struct program *x = a, *y = b;
-
-	return (y->count > x->count) - (y->count < x->count);
-}
-
 static enum nameless_why main_reason(const struct program *p)
 {
 	enum nameless_why most = 0;
@@ -248,6 +235,25 @@ static enum nameless_why main_reason(const struct program *p)
 			most = why;
 	}
 	return most;
+}
+
+/*
+ * Some samples of any program are in no mapping where the kernel's records were lost; most of a
+ * program's are so only if its code is in no file.
+ */
+static bool is_worth_telling(const struct nameless *n, const struct program *p)
+{
+	if (main_reason(p) == NAMELESS_NOWHERE && p->count * 2 < p->total)
+		return false;
+	return p->count && p->count * SHARE_OF_PROGRAM >= p->total &&
+	       p->count * SHARE_OF_ALL >= n->samples;
+}
+
+static int more_nameless(const void *a, const void *b)
+{
+	const struct program *x = a, *y = b;
+
+	return (y->count > x->count) - (y->count < x->count);
 }
 
 static char *nameless_text(const struct nameless *n, uint32_t number)

@@ -69,7 +69,9 @@ void nameless_hint(const struct report_nameless *n, const char *package, char *t
 	case NAMELESS_NOWHERE:
 	case NAMELESS_REASONS:
 		snprintf(text, size,
-			"code in no mapping of its process: it was unmapped, or is packed (UPX)");
+			"code in no mapping of its process: records of its mappings were lost, or "
+			"it "
+			"is packed (UPX)");
 		break;
 	}
 }

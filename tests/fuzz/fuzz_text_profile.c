@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Texts of other profilers: whatever they hold becomes a profile or is refused, the same each time. */
+/* Texts of other profilers: whatever they hold becomes a profile or is refused, the same each time.
+ */
 #include <errno.h>
 #include <stdint.h>
 #include <stdlib.h>
