@@ -5,6 +5,7 @@ import contextlib
 import json
 import random
 import socketserver
+import uuid
 
 from push_server import *
 from servers import field, varint
@@ -38,6 +39,44 @@ def listed(items):
 
 def version(name="containerd"):
     return field(1, "0.1.0") + field(2, name) + field(3, "v1.7.24") + field(4, "v1")
+
+
+# ---- answers of a real containerd -----------------------------------------------------------
+def texts(message):
+    """Texts of a message by number; of several the last."""
+    return {n: bytes(v).decode() for n, v in pprof_read.fields(message) if not isinstance(v, int)}
+
+
+class AnsweredPod:
+    """What cri_answers.json tells of a pod: SANDBOX, and TOLD of its containers, which are called CONTAINERS."""
+
+    def __init__(self, sandbox, told):
+        self.sandbox, self.told = bytes(sandbox), [bytes(t) for t in told]
+        inside = dict(pprof_read.fields(self.sandbox))
+        identity = texts(inside[2])
+        self.id, self.name, self.uid, self.namespace = bytes(inside[1]).decode(), identity[1], identity[2], identity[3]
+        self.ids = [bytes(dict(pprof_read.fields(t))[1]).decode() for t in told]
+        self.containers = [texts(dict(pprof_read.fields(t))[3])[1] for t in told]
+
+    def copy(self, number):
+        """Another pod like it. What is its own is replaced by as many bytes."""
+        changes = [(id, new_id()) for id in (self.id, *self.ids)]
+        changes += [(self.uid, str(uuid.uuid4())), (self.name, self.name[:-5] + "%05d" % number)]
+
+        def changed(message):
+            for old, new in changes:
+                message = message.replace(old.encode(), new.encode())
+            return message
+        return AnsweredPod(changed(self.sandbox), [changed(t) for t in self.told])
+
+
+def answered_pods():
+    """Those of cri_answers.json: base64 of what containerd 1.6.20 answered to an empty request."""
+    with open(os.path.join(TESTS, "scenario/cri_answers.json")) as f:
+        answers = {m: base64.b64decode(a) for m, a in json.load(f).items()}
+    sandboxes, told = ([v for _, v in pprof_read.fields(answers[m])] for m in ("ListPodSandbox", "ListContainers"))
+    of = lambda sandbox: [t for t in told if dict(pprof_read.fields(t))[2] == dict(pprof_read.fields(sandbox))[1]]
+    return [AnsweredPod(s, of(s)) for s in sandboxes]
 
 
 # ---- containers -----------------------------------------------------------------------------
