@@ -204,7 +204,7 @@ def judge(samples):
 
 def judge_handlers(samples, kind):
     """Weights of samples in signal handlers: all, those with the function by which handlers return and the interrupted
-    function, and those with its caller too. Libc's function to return by has no name where libc is stripped."""
+    function, and those with its caller too. Where libc is stripped, its function to return by is named by its place."""
     returns = ("runtime.sigreturn", "runtime.sigreturn__sigaction") + ("", "__restore_rt") * kind.cgo
     handlers = named = whole = 0
     for sample in samples:
@@ -212,7 +212,8 @@ def judge_handlers(samples, kind):
         if "runtime.sigtramp" not in names:
             continue
         rest = names[names.index("runtime.sigtramp") + 1:]
-        good = len(rest) > 1 and rest[0] in returns
+        stripped = kind.cgo and re.fullmatch(r"libc\.so\.6\+0x[0-9a-f]+", rest[0] if rest else "")
+        good = len(rest) > 1 and (rest[0] in returns or bool(stripped))
         handlers += sample["values"][0]
         named += sample["values"][0] * good
         whole += sample["values"][0] * (good and len(rest) > 2)
