@@ -252,10 +252,23 @@ const struct report_sources *sealed_sources(struct fixture *f)
 	return &f->sources;
 }
 
+const struct report_sources *known_sources(struct fixture *f)
+{
+	struct report_summary summary;
+	autocall(buffer_deinit) struct buffer out;
+
+	buffer_init(&out, SIZE_MAX);
+	assert_int_equal(
+		report_folded(sealed_sources(f), &f->options, SAMPLE_TYPE_TICKS, &out, &summary),
+		0);
+	return sealed_sources(f);
+}
+
 void unseal(struct fixture *f)
 {
 	window_processes_deinit(&f->described);
 	symbolize_begin(f->symbolize, NULL);
+	symbolize_shrink(f->symbolize);
 }
 
 /* ---- making samples ---- */

@@ -62,6 +62,9 @@ const struct window_processes *describe(struct fixture *f);
 /* Like describe(); returns the sources of a report of the profile. */
 const struct report_sources *sealed_sources(struct fixture *f);
 
+/* As sealed_sources(), with all names kept from a report before (agent/sampler/symbolize). */
+const struct report_sources *known_sources(struct fixture *f);
+
 /* Frees what describe() and the reports since then allocated. */
 void unseal(struct fixture *f);
 

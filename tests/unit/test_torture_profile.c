@@ -121,6 +121,14 @@ static void begin_report(void *context)
 {
 	struct reporting *r = context;
 
+	known_sources(r->f);
+	buffer_init(&r->out, 1 << 20);
+}
+
+static void begin_first_report(void *context)
+{
+	struct reporting *r = context;
+
 	sealed_sources(r->f);
 	buffer_init(&r->out, 1 << 20);
 }
@@ -146,15 +154,16 @@ static void end_report(void *context, int result)
 	unseal(r->f);
 }
 
-static void torture_report(void **state, int (*write)(struct reporting *r))
+static void torture_report(void **state, int (*write)(struct reporting *r),
+	void (*begin)(void *context), const char *optional)
 {
 	struct fixture *f = *state;
 	struct reporting r = { .f = f, .write = write };
-	struct torture t = { .begin = begin_report,
+	struct torture t = { .begin = begin,
 		.operation = write_report,
 		.end = end_report,
 		.context = &r,
-		.optional = kernel_files };
+		.optional = optional };
 	struct profile_frame frames[] = { in_program(MAIN + 0x90, 0, f),
 		in_program(START, PROFILE_FRAME_RETURN, f), { JIT_PC, f->anon->number, 0 } };
 	struct profile_frame kernel[] = { in_kernel(1, 0), in_program(MAIN, 0, f) };
@@ -173,12 +182,19 @@ static void torture_report(void **state, int (*write)(struct reporting *r))
 
 static void a_pprof_is_whole_or_fails(void **state)
 {
-	torture_report(state, write_pprof);
+	torture_report(state, write_pprof, begin_report, kernel_files);
 }
 
 static void folded_text_is_whole_or_fails(void **state)
 {
-	torture_report(state, write_folded);
+	torture_report(state, write_folded, begin_report, kernel_files);
+}
+
+/* Without memory to keep names for the next report there are names all the same. */
+static void a_first_report_is_whole_or_fails(void **state)
+{
+	torture_report(state, write_folded, begin_first_report,
+		"openat open read pread fstat realloc malloc calloc");
 }
 
 static int find_hottest(void *context)
@@ -233,6 +249,7 @@ int main(void)
 		torture_test(a_sample_that_was_refused_can_be_added_again),
 		report_test(a_pprof_is_whole_or_fails),
 		report_test(folded_text_is_whole_or_fails),
+		report_test(a_first_report_is_whole_or_fails),
 		report_test(the_hottest_functions_are_named_or_it_fails),
 	};
 

@@ -38,7 +38,7 @@ static const struct report_sources *sources;
 
 static void seal(void *context)
 {
-	sources = sealed_sources(context);
+	sources = known_sources(context);
 }
 
 static int take_snapshot(void *context)
