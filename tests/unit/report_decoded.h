@@ -6,6 +6,7 @@
 #include <stdarg.h>
 #include <stdint.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include <cmocka.h>
 
@@ -86,4 +87,14 @@ static inline const char *name_at(
 	const Perftools__Profiles__Profile *m, size_t sample, size_t frame, size_t line)
 {
 	return m->string_table[function_at(m, sample, frame, line)->name];
+}
+
+static inline const Perftools__Profiles__Label *label_of(
+	const Perftools__Profiles__Profile *m, size_t sample, const char *key)
+{
+	for (size_t i = 0; i < m->sample[sample]->n_label; i++) {
+		if (!strcmp(m->string_table[m->sample[sample]->label[i]->key], key))
+			return m->sample[sample]->label[i];
+	}
+	return NULL;
 }

@@ -63,8 +63,8 @@ static void contains(const char *text, const char *wanted)
 static void the_head_names_the_program(void **state)
 {
 	static const char *const sections[] = { "NAME", "SYNOPSIS", "DESCRIPTION", "COMMANDS",
-		"OPTIONS", "CONFIGURATION", "LABELS OF SAMPLES", "SIGNALS", "HTTP", "FILES", "EXIT STATUS", "EXAMPLES",
-		"SEE ALSO" };
+		"OPTIONS", "CONFIGURATION", "LABELS OF SAMPLES", "SIGNALS", "HTTP", "FILES",
+		"EXIT STATUS", "EXAMPLES", "SEE ALSO" };
 	size_t count_of_sections = sizeof(sections) / sizeof(*sections);
 	const char *at;
 

@@ -20,16 +20,6 @@
 
 /* ---- reading the answer ---- */
 
-static const Perftools__Profiles__Label *label_of(
-	const Perftools__Profiles__Profile *m, size_t sample, const char *key)
-{
-	for (size_t i = 0; i < m->sample[sample]->n_label; i++) {
-		if (!strcmp(m->string_table[m->sample[sample]->label[i]->key], key))
-			return m->sample[sample]->label[i];
-	}
-	return NULL;
-}
-
 /* ---- pprof ---- */
 
 static void test_file_addresses_become_elf_addresses_with_lines(void **state)

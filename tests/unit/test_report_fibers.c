@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What agent/report's pprof says of fibers: their labels, and what created them as a root. */
-#include <libdeflate.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdint.h>
@@ -10,75 +9,9 @@
 #include <cmocka.h>
 
 #include "base/cleanup.h"
-#include "proto/profile.pb-c.h"
 #include "tests/unit/fiber_record.h"
+#include "tests/unit/report_decoded.h"
 #include "tests/unit/report_fixture.h"
-
-#define automessage autocall(free_message) Perftools__Profiles__Profile
-#define autobuffer autocall(buffer_deinit) struct buffer
-
-static void free_message(Perftools__Profiles__Profile **message)
-{
-	perftools__profiles__profile__free_unpacked(*message, NULL);
-}
-
-static Perftools__Profiles__Profile *gunzip(const struct buffer *in)
-{
-	struct libdeflate_decompressor *d = libdeflate_alloc_decompressor();
-	autofree uint8_t *plain = malloc(1 << 20);
-	Perftools__Profiles__Profile *message;
-	size_t size;
-
-	assert_int_equal(
-		libdeflate_gzip_decompress(d, in->bytes, in->size, plain, 1 << 20, &size), 0);
-	libdeflate_free_decompressor(d);
-	message = perftools__profiles__profile__unpack(NULL, size, plain);
-	assert_non_null(message);
-	return message;
-}
-
-static Perftools__Profiles__Profile *pprof_of(struct fixture *f)
-{
-	struct report_summary summary;
-	autobuffer out;
-
-	buffer_init(&out, SIZE_MAX);
-	assert_int_equal(report_pprof(sealed_sources(f), &f->options, &out, &summary), 0);
-	return gunzip(&out);
-}
-
-static const Perftools__Profiles__Location *location_at(
-	const Perftools__Profiles__Profile *m, size_t sample, size_t frame)
-{
-	assert_in_range(sample, 0, m->n_sample - 1);
-	assert_in_range(frame, 0, m->sample[sample]->n_location_id - 1);
-	return m->location[m->sample[sample]->location_id[frame] - 1];
-}
-
-static const Perftools__Profiles__Function *function_at(
-	const Perftools__Profiles__Profile *m, size_t sample, size_t frame, size_t line)
-{
-	const Perftools__Profiles__Location *location = location_at(m, sample, frame);
-
-	assert_in_range(line, 0, location->n_line - 1);
-	return m->function[location->line[line]->function_id - 1];
-}
-
-static const char *name_at(
-	const Perftools__Profiles__Profile *m, size_t sample, size_t frame, size_t line)
-{
-	return m->string_table[function_at(m, sample, frame, line)->name];
-}
-
-static const Perftools__Profiles__Label *label_of(
-	const Perftools__Profiles__Profile *m, size_t sample, const char *key)
-{
-	for (size_t i = 0; i < m->sample[sample]->n_label; i++) {
-		if (!strcmp(m->string_table[m->sample[sample]->label[i]->key], key))
-			return m->sample[sample]->label[i];
-	}
-	return NULL;
-}
 
 /* Adds a sample of process `one` in main, whose goroutine was created before CREATED_AT. */
 static void add_created(struct fixture *f, uint32_t id, uint32_t state, uint64_t created_at)
@@ -116,7 +49,7 @@ static void what_a_fiber_is_is_in_labels(void **state)
 	add_created(f, 17, ABI_FIBER_RUNS, START + 5);
 	add_created(f, 1, ABI_FIBER_ON_THREAD_STACK, NAMELESS + 5);
 
-	automessage *m = pprof_of(f);
+	automessage *m = pprof_of(f, NULL);
 
 	assert_string_equal(label_text_of(m, 0, "go_state"), "user");
 	assert_string_equal(label_text_of(m, 0, "go_created_by"), "_start");
@@ -136,7 +69,7 @@ static void stacks_begin_with_what_created_the_fiber(void **state)
 	add_created(f, 19, ABI_FIBER_RUNS, NAMELESS + 5);
 	f->options.created_by = true;
 
-	automessage *m = pprof_of(f);
+	automessage *m = pprof_of(f, NULL);
 
 	/* Of the same stack, which ends with its mark. */
 	assert_int_equal(m->sample[0]->n_location_id, 3);
