@@ -159,10 +159,15 @@ static const struct entry http_entries[] = {
 	{ "GET /debug/pprof/profile?seconds=N[&pid=P][&hz=F]",
 		"a profile of the next N seconds (1 to 300), for go tool pprof; with hz=F at least "
 		"F samples a second on each CPU (up to 1000)" },
+	{ "GET /debug/pprof/merge?from=TIME[&to=TIME][&group=G][&container=C][&comm=NAME]",
+		"what is stored of that time as one profile; TIME is in RFC 3339, in seconds since "
+		"1970, or so long ago: 15m, 2h" },
 	{ "GET /debug/pprof/", "a list of these profiles" },
 	{ "POST /debug/pprof/symbol", "returns no names; exists because pprof expects it" },
 	{ "GET /api/profiles?from=&to=", "JSON list of the stored profiles (ms since 1970)" },
 	{ "GET /api/profiles/PATH", "one stored profile" },
+	{ "GET /api/merged?from=&to=",
+		"stored profiles as one, by file, for the page (ms since 1970)" },
 	{ "GET /api/latency?from=&to=",
 		"JSON: how long functions took in recent windows (ms since 1970)" },
 	{ "GET /metrics", "OpenMetrics text" },

@@ -106,6 +106,8 @@ static inline void daemon_fixture_unmake(struct daemon_fixture *f)
 	void *world = f->sampler.world;
 
 	daemon_on_demand_deinit(d);
+	daemon_nameless_deinit(d);
+	daemon_merges_deinit(d);
 	serve_destroy(d->serve);
 	daemon_export_destroy(d->export, 0);
 	daemon_probes_destroy(d->probes);

@@ -369,7 +369,6 @@ static void begin_window(void *context)
 static void end_window(struct window *w)
 {
 	labels_deinit(&w->external);
-	daemon_nameless_deinit(&w->agent.daemon);
 	daemon_fixture_unmake(&w->agent);
 }
 
