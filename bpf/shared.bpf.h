@@ -40,17 +40,6 @@ struct {
 	__type(value, __u8);
 } tids SEC(".maps");
 
-/*
- * Descendants of those in tgids that user space may not know yet: when each one began
- * (task_struct.start_time), by its tgid in the initial pid namespace.
- */
-struct {
-	__uint(type, BPF_MAP_TYPE_LRU_HASH);
-	__uint(max_entries, ABI_DESCENDANTS);
-	__type(key, __u32);
-	__type(value, __u64);
-} descendants SEC(".maps");
-
 /* Control groups (version 2, by id) of which nothing is wanted. */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);

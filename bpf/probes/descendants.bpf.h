@@ -10,6 +10,7 @@
 #include <bpf/bpf_helpers.h>
 
 #include "bpf/config.bpf.h"
+#include "bpf/descendants_map.bpf.h"
 #include "bpf/filter.bpf.h"
 #include "bpf/kernel_types.h"
 #include "bpf/shared.bpf.h"
