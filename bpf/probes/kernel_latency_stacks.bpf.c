@@ -14,6 +14,8 @@
  */
 /* As these programs may run on top of those of latency_stacks.bpf.c, in the same task. */
 #define SCRATCH_OWNER 1
+/* Of deeper stacks the outermost frames are cut: the programs below have used BPF's stack up. */
+#define UNWIND_MAX_FRAMES_ONLY
 #include "bpf/scratch_slots.bpf.h"
 
 #include <stdbool.h>

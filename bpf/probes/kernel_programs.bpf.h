@@ -96,13 +96,20 @@ int kernel_in_session(void *ctx)
 
 /* ---- trampolines ---------------------------------------------------------------------------- */
 
-/* Not inlined: BPF's stack is small. */
+/*
+ * Not inlined, and without a struct hit: BPF's stack is small, and verifiers before Linux 6.10 round
+ * each function's part of it up to 32 bytes.
+ */
 static __noinline int kernel_count_missed(__u64 cookie)
 {
-	struct hit hit = {};
+	__u32 zero = 0, number = (__u32)cookie;
+	struct counters *counters = bpf_map_lookup_elem(&scratches, &zero);
+	const struct abi_latency_function *function =
+		bpf_map_lookup_elem(&latency_functions, &number);
 
-	if (!(cookie & ABI_LATENCY_RETURN) && kernel_hit_begins(&hit, cookie))
-		latency_count(&hit, ABI_COUNT_CALLS_MISSED);
+	if (!(cookie & ABI_LATENCY_RETURN) && counters && function &&
+		!(function->flags & ABI_LATENCY_ENDED))
+		__sync_fetch_and_add(&counters->of[ABI_COUNT_CALLS_MISSED], 1);
 	return 0;
 }
 

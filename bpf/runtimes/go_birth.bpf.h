@@ -41,7 +41,7 @@ static __always_inline bool go_read_state(__u64 g, struct runtime_thread *thread
 static __always_inline bool go_read_birth(
 	const struct abi_runtime_go *how, __u64 g, struct runtime_thread *thread)
 {
-	__u64 birth[ABI_GO_BIRTH_WORDS];
+	__u64 *birth = thread->go_birth;
 
 	if (!how->g_birth)
 		return true;
@@ -49,7 +49,7 @@ static __always_inline bool go_read_birth(
 		return false;
 	if (!thread->fiber.address)
 		return true;
-	if (read_user(birth, sizeof(birth), thread->fiber.address + how->g_birth))
+	if (read_user(birth, sizeof(thread->go_birth), thread->fiber.address + how->g_birth))
 		return false;
 	if (how->has_parent)
 		thread->parent_id = birth[ABI_GO_PARENT];

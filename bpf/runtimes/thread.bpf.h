@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 #pragma once
 /* The fiber that a runtime runs on a thread. */
+#include "bpf/abi/runtime_go.h"
 #include "bpf/abi/sampler.h"
 
 /* 0 = none, or not known. */
@@ -12,6 +13,7 @@ struct runtime_thread {
 	__u64 labels; /* address of what the runtime keeps the fiber's labels in */
 	__u32 labels_kind; /* the runtime's: enum abi_go_labels */
 	__u32 state; /* enum abi_fiber_state; 0 = there are no facts */
+	__u64 go_birth[ABI_GO_BIRTH_WORDS]; /* read to here, since BPF's stack is small */
 };
 
 /* Where a runtime keeps the state of a thread. */

@@ -20,6 +20,11 @@
 enum {
 	UNFINISHED_MIN_CHUNKS = 4, /* covers most stacks */
 	UNWIND_AT_ONCE = 64, /* frames beyond ABI_MAX_FRAMES that one function's loop passes */
+#ifdef UNWIND_MAX_FRAMES_ONLY
+	UNWIND_ALL_FRAMES = ABI_MAX_FRAMES, /* the program has no stack left for that function */
+#else
+	UNWIND_ALL_FRAMES = ABI_WALK_FRAMES,
+#endif
 };
 
 /* ---- the table of a pc ---------------------------------------------------------------------- */
@@ -270,7 +275,7 @@ static __always_inline int unwind_all(struct unwind_walk *walk, bool returns)
 		if (end != ABI_UNWIND_GOES_ON)
 			break;
 	}
-	for (__u32 i = ABI_MAX_FRAMES; i < ABI_WALK_FRAMES && end == ABI_UNWIND_GOES_ON;
+	for (__u32 i = ABI_MAX_FRAMES; i < UNWIND_ALL_FRAMES && end == ABI_UNWIND_GOES_ON;
 		i += UNWIND_AT_ONCE)
 		end = unwind_frames(i);
 	return end == ABI_UNWIND_GOES_ON ? ABI_UNWIND_DEPTH : end;
