@@ -97,8 +97,8 @@ int kernel_in_session(void *ctx)
 /* ---- trampolines ---------------------------------------------------------------------------- */
 
 /*
- * Not inlined, and without a struct hit: BPF's stack is small, and verifiers before Linux 6.10 round
- * each function's part of it up to 32 bytes.
+ * Not inlined, and without a struct hit: BPF's stack is small, and verifiers before Linux 6.10
+ * round each function's part of it up to 32 bytes.
  */
 static __noinline int kernel_count_missed(__u64 cookie)
 {

@@ -54,6 +54,17 @@ static enum writer_symbol_rank symbols_rank_of(const Elf64_Sym *symbol)
 	}
 }
 
+/* Whether a symbol without a size marks where code ends: linkers and Go's put these there. */
+static bool symbols_marks_end(const char *name)
+{
+	static const char *const marks[] = { "etext", "_etext", "__etext", "runtime.etext" };
+
+	for (size_t i = 0; i < ARRAY_SIZE(marks); i++)
+		if (!strcmp(name, marks[i]))
+			return true;
+	return false;
+}
+
 /*
  * Returns the length of NAME without its version (`memcpy@@GLIBC_2.14`); 0 if it names no function:
  * assembler labels (`.L12`) and aarch64's marks of code and data (`$x`, `$d.3`; "ELF for the Arm
@@ -93,7 +104,7 @@ static int add_symbol(const struct symbol_table *t, const Elf64_Sym *symbol)
 		names.end = names.at + MAX_NAME_BYTES + 1;
 	name = cursor_string(&names);
 	length = name ? name_length(name, rank) : 0;
-	if (!length || length > MAX_NAME_BYTES)
+	if (!length || length > MAX_NAME_BYTES || (!symbol->st_size && symbols_marks_end(name)))
 		return 0;
 	err = writer_string(t->writer, name, length, &string);
 	if (err)

@@ -11,6 +11,7 @@ import (
 
 // Parca makes PromQL names of the sample types; a dash there is refused.
 var typeName = regexp.MustCompile(`^[a-zA-Z_][a-zA-Z0-9_]*$`)
+var functionStart = regexp.MustCompile(`\+0x[0-9a-f]+$`)
 
 const (
 	maxDepth       = 1000 // Pyroscope cuts the leaf side beyond
@@ -43,6 +44,11 @@ func checkHead(p *profile.Profile, f *findings) {
 	}
 }
 
+// standsIn says whether the start of the function stands in for its name: libfoo.so+0x62f00.
+func standsIn(f *profile.Function) bool {
+	return f.SystemName == "" && functionStart.MatchString(f.Name)
+}
+
 func checkMapping(m *profile.Mapping, locations []*profile.Location, f *findings) {
 	functions, files, lines := len(locations) > 0, len(locations) > 0, len(locations) > 0
 	for _, l := range locations {
@@ -53,7 +59,7 @@ func checkMapping(m *profile.Mapping, locations []*profile.Location, f *findings
 			functions, files, lines = false, false, false
 		}
 		for _, n := range l.Line {
-			functions = functions && n.Function.Name != ""
+			functions = functions && n.Function.Name != "" && !standsIn(n.Function)
 			files = files && n.Function.Filename != ""
 			lines = lines && n.Line > 0
 		}

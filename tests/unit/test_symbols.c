@@ -203,6 +203,27 @@ static void test_end_label_of_a_section_is_not_the_next_one(void **)
 	index_destroy(index);
 }
 
+/* Other code may follow in the same section: C's behind Go's. */
+static void test_mark_of_the_end_of_code_names_nothing(void **)
+{
+	static const char *const marks[] = { "etext", "_etext", "__etext", "runtime.etext" };
+
+	for (size_t i = 0; i < ARRAY_SIZE(marks); i++) {
+		struct elf_writer elf;
+		struct index *index;
+
+		begin(&elf);
+		add(&elf, "before", 0, 0x10, STB_GLOBAL);
+		add(&elf, marks[i], 0x10, 0, STB_GLOBAL);
+		add(&elf, "behind", 0x20, 0x10, STB_GLOBAL);
+		index = index_of(&elf, NULL);
+		assert_string_equal(names(index, 0xf), "before");
+		assert_string_equal(names(index, 0x10), "");
+		assert_string_equal(names(index, 0x20), "behind");
+		index_destroy(index);
+	}
+}
+
 static void test_skipped_range(void **)
 {
 	struct source_range skip = { TEXT + 0x10, TEXT + 0x20 };
@@ -282,6 +303,7 @@ int main(void)
 		cmocka_unit_test(test_labels_and_mapping_symbols),
 		cmocka_unit_test(test_size_0_ends_with_its_section),
 		cmocka_unit_test(test_end_label_of_a_section_is_not_the_next_one),
+		cmocka_unit_test(test_mark_of_the_end_of_code_names_nothing),
 		cmocka_unit_test(test_skipped_range),
 		cmocka_unit_test(test_symbol_without_size_ends_at_skipped_range),
 		cmocka_unit_test(test_names_outside_the_string_table),
