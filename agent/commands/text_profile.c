@@ -432,6 +432,15 @@ static int read_all(struct text_profile *t)
 	return err ? err : read_perf_script(t);
 }
 
+/* 0 = not known: the text may say any times. */
+static int64_t duration_ns(const struct text_profile *t)
+{
+	static const double longest_s = 100.0 * 365 * 86400;
+	double seconds = t->last_s - t->first_s;
+
+	return seconds > 0 && seconds < longest_s ? (int64_t)(seconds * 1e9) : 0;
+}
+
 int text_profile_read(const void *text, size_t size, struct buffer *out, const char **ret_why)
 {
 	autofree struct text_profile *t = calloc(1, sizeof(*t));
@@ -447,7 +456,7 @@ int text_profile_read(const void *text, size_t size, struct buffer *out, const c
 		err = -EBADMSG;
 	}
 	if (!err) {
-		pprof_set_times(t->pprof, 1, 0, (int64_t)((t->last_s - t->first_s) * 1e9));
+		pprof_set_times(t->pprof, 1, 0, duration_ns(t));
 		err = pprof_encode(t->pprof, true, out);
 	}
 	pprof_destroy(t->pprof);
