@@ -91,6 +91,7 @@ static int teardown(void **state)
 	void *world = b->sampler.world;
 
 	store_destroy(b->daemon.store);
+	daemon_nameless_deinit(&b->daemon);
 	daemon_probes_destroy(b->daemon.probes);
 	loop_destroy(b->daemon.loop);
 	config_deinit(&b->daemon.config);
