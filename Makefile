@@ -58,7 +58,8 @@ libs := libbpf libelf libmicrohttpd yaml-0.1 libpcre2-8 libdw libprotobuf-c libz
 warnings := -Wall -Wextra -Wshadow -Wmissing-prototypes -Wstrict-prototypes -Wvla -Wundef \
 	-Wno-missing-field-initializers -Wno-override-init
 CPPFLAGS += -I. -I$(O)/gen -D_GNU_SOURCE
-CFLAGS ?= -O2 -g
+# Under sanitizers -O1: it compiles in two thirds of the time, and its stacks are easier to read.
+CFLAGS ?= $(if $(SAN),-O1,-O2) -g
 # Each function in a section of its own, so that the linker drops functions that nobody calls.
 sections := -ffunction-sections -fdata-sections
 all_cflags = -std=gnu17 $(CFLAGS) $(sections) $(warnings) $(WERROR) -fstack-protector-strong $(san_flags)

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
+# May run beside another test: it judges no shares of the machine's time.
 # dwarf.sh [BUILD_DIR]: inline chains, files, lines and columns against llvm-symbolizer, at the rows of
 # the line tables of programs built here with gcc, clang and rustc in several ways. dwarf_compare.py
 # defines what counts as equal. FULL=1 compares all rows. A failed build is a failure; missing compilers

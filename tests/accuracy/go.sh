@@ -1,5 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
+# May run beside another test: it judges no shares of the machine's time.
 # Go programs of several versions and build kinds: the frames of 10,000 random addresses against the program
 # itself (runtime.CallersFrames, inlined calls included), the physical function against go tool addr2line, code
 # of C against the symbol table, the facts for reading goroutine ids against the DWARF of the unstripped twin.

@@ -1,5 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
+# May run beside another test: it judges no shares of the machine's time.
 # The newest release of Go that the module proxy has must be one whose goroutines can be read: stripped, by
 # the table of symbolizer/indexer/go/go_facts.c, and with DWARF, which must not contradict it. Skips
 # itself without a proxy.

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
+# May run beside another test: it judges no shares of the machine's time.
 # pprof.sh [BUILD_DIR]: our pprof files against their readers: google/pprof's parser, `go tool pprof`, and
 # the rules of Parca and Pyroscope (tests/pprofcheck). First a file of known content with one of
 # everything (tests/unit/test_pprof_file.c), then one recorded on this machine.

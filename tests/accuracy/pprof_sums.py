@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
+# May run beside another test: it judges no shares of the machine's time.
 """pprof_sums.py: foreign files (tests/pprofcheck/foreign) keep their values. `fathom symbolize --profile`
 preserves the values, labels and depth of each sample; `fathom upload` preserves the sum of each sample
 type over all that it sends."""

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
+# May run beside another test: it judges no shares of the machine's time.
 # relabel.sh [BUILD_DIR]: relabelling against Prometheus' own package (tests/relabelcheck) on random
 # rules and labels: 20,000 of a fixed seed, with FULL=1 300,000 of a new one. Also checks that
 # tests/unit/relabel.corpus is what the generator writes today.

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
+# May run beside another test: it judges no shares of the machine's time.
 # unwind.sh [BUILD_DIR]: unwind tables against libdw, row by row, for system libraries, the vDSO and
 # programs built here. unwind_compare.c defines what counts as equal. FULL=1 compares each address,
 # and the largest files of this machine. Ends with `N passed, N failed`.
