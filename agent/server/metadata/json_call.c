@@ -13,7 +13,6 @@
 
 enum {
 	CONNECT_TIMEOUT_MS = 5000,
-	CA_CACHE_SECONDS = 60, /* the file may be replaced */
 	KEEPALIVE_SECONDS = 30,
 	HEADER_BYTES = 64 << 10,
 };
@@ -156,7 +155,8 @@ static CURLcode json_call_set_tls(CURL *easy, const struct json_call_options *o)
 	code |= curl_easy_setopt(easy, CURLOPT_SSL_VERIFYHOST, 2L);
 	code |= curl_easy_setopt(easy, CURLOPT_CAPATH, NULL);
 	code |= curl_easy_setopt(easy, CURLOPT_CAINFO, o->ca_file);
-	code |= curl_easy_setopt(easy, CURLOPT_CA_CACHE_TIMEOUT, (long)CA_CACHE_SECONDS);
+	/* The file may have been replaced since the last request, as the token. */
+	code |= curl_easy_setopt(easy, CURLOPT_CA_CACHE_TIMEOUT, 0L);
 	code |= curl_easy_setopt(easy, CURLOPT_TCP_KEEPALIVE, 1L);
 	code |= curl_easy_setopt(easy, CURLOPT_TCP_KEEPIDLE, (long)KEEPALIVE_SECONDS);
 	code |= curl_easy_setopt(easy, CURLOPT_TCP_KEEPINTVL, (long)KEEPALIVE_SECONDS);
