@@ -46,8 +46,8 @@ class Listener(http.server.ThreadingHTTPServer):
 class ApiServer:
     """`with` ends it."""
 
-    def __init__(self):
-        self.folder = scratch("api-server")
+    def __init__(self, name="api-server"):
+        self.folder = scratch(name)
         self.account = os.path.join(self.folder, "account")
         os.makedirs(self.account)
         make_certificates(self.folder)
