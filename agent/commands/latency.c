@@ -29,7 +29,7 @@ static int latency_check_output(const struct latency_plan *plan)
 int command_latency(struct invocation *call)
 {
 	struct latency_plan plan;
-	int command_status, err = latency_plan(&call->config, &plan);
+	int command_status = 0, err = latency_plan(&call->config, &plan);
 
 	if (err)
 		return err == -EINVAL ? EXIT_USAGE : EXIT_FAILED;
@@ -37,5 +37,5 @@ int command_latency(struct invocation *call)
 	if (!err)
 		err = latency_run(&plan, &command_status);
 	latency_plan_deinit(&plan);
-	return err ? EXIT_FAILED : EXIT_DONE;
+	return command_status ?: err ? EXIT_FAILED : EXIT_DONE;
 }
