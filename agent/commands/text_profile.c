@@ -6,8 +6,8 @@
  *   my prog  1234/1235 [002] 12345.678901:    5025125 cpu-clock:u:
  *           7f0c1e2a3b40 memmove+0x20 (/usr/lib/libc.so.6)
  *
- * Without stacks the only frame is at the end of the first line. Which fields there are depends on
- * the options; what is missing is left out. All of a text is foreign: its lines are looked at one
+ * Without stacks the only frame is at the end of the first line, and no empty line follows. Which
+ * fields there are depends on the options; what is missing is left out. All of a text is foreign: its lines are looked at one
  * by one, and only copied where they end.
  */
 #include "agent/commands/text_profile.h"
@@ -40,7 +40,7 @@ struct text_profile {
 	char line[LINE_BYTES];
 	char events[MAX_EVENTS][64];
 	size_t event_count;
-	struct pprof *pprof; /* NULL while events are collected */
+	struct pprof *pprof; /* NULL while events are collected: frames and samples are only passed */
 	uint64_t locations[PPROF_MAX_FRAMES]; /* of the current sample */
 	size_t location_count;
 	uint64_t samples;
@@ -243,7 +243,7 @@ static int add_location(struct text_profile *t, const struct text_frame *frame)
 	uint64_t number = 0;
 	int err = 0;
 
-	if (t->location_count == PPROF_MAX_FRAMES)
+	if (!t->pprof || t->location_count == PPROF_MAX_FRAMES)
 		return 0;
 	if (*frame->file)
 		err = pprof_mapping(t->pprof, &mapping, &number);
@@ -296,7 +296,7 @@ static int add_sample(struct text_profile *t, const struct sample_line *s)
 	size_t count = 0, event = event_number(t, s->event);
 	int64_t values[MAX_EVENTS + 1] = { 1 };
 
-	if (!t->location_count)
+	if (!t->pprof)
 		return 0;
 	if (*s->comm)
 		labels[count++] = (struct pprof_label){ .key = "comm", .text = s->comm };
@@ -317,23 +317,44 @@ static int add_sample(struct text_profile *t, const struct sample_line *s)
 	return pprof_sample(t->pprof, t->locations, t->location_count, values, labels, count);
 }
 
+/* perf could not walk some stacks at all, of guests for example. */
+static int add_unknown(struct text_profile *t)
+{
+	const struct text_frame unknown = { .name = "[unknown]", .file = "" };
+
+	return add_location(t, &unknown);
+}
+
+/* The lines of a stack, to the empty one behind it. */
+static int read_stack(struct text_profile *t)
+{
+	struct text_frame frame;
+	char *line;
+	int err = 0;
+
+	while (!err && (line = next_line(t)) != NULL && *line) {
+		if (isspace((unsigned char)*line) && read_frame(line, &frame))
+			err = add_location(t, &frame);
+	}
+	return err;
+}
+
 /* The frames of a sample; its own line is copied, since frames use the same memory. */
 static int read_sample(struct text_profile *t, struct sample_line *s)
 {
 	autofree char *comm = strdup(s->comm), *event = strdup(s->event);
 	struct text_frame frame;
-	char *line;
 	int err = comm && event ? 0 : -ENOMEM;
 
 	t->location_count = 0;
 	if (!err && *s->rest && read_frame(s->rest, &frame))
 		err = add_location(t, &frame);
+	else if (!err)
+		err = read_stack(t);
 	s->comm = comm;
 	s->event = event;
-	while (!err && (line = next_line(t)) != NULL && *line) {
-		if (isspace((unsigned char)*line) && read_frame(line, &frame))
-			err = add_location(t, &frame);
-	}
+	if (!err && !t->location_count)
+		err = add_unknown(t);
 	return err ? err : add_sample(t, s);
 }
 
@@ -345,14 +366,11 @@ static int read_perf_script(struct text_profile *t)
 	int err = 0;
 
 	while (!err && (line = next_line(t)) != NULL) {
-		if (!*line || *line == '#' || (isspace((unsigned char)*line) && t->pprof == NULL))
-			continue;
-		if (!read_sample_line(line, &s))
+		if (!*line || *line == '#' || !read_sample_line(skip_space(line), &s))
 			continue;
 		if (!t->pprof)
 			(void)event_number(t, s.event);
-		else
-			err = read_sample(t, &s);
+		err = read_sample(t, &s);
 	}
 	return err;
 }
@@ -426,7 +444,9 @@ static int read_all(struct text_profile *t)
 
 	if (is_collapsed(t))
 		return read_collapsed(t);
-	(void)read_perf_script(t);
+	err = read_perf_script(t);
+	if (err)
+		return err;
 	t->at = begin;
 	err = begin_pprof(t);
 	return err ? err : read_perf_script(t);
