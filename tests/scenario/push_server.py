@@ -43,7 +43,7 @@ class Listener(socketserver.ThreadingMixIn, http.server.HTTPServer):
 
 
 class PushServer:
-    def __init__(self, poison=lambda payload: False):
+    def __init__(self, poison=lambda payload: False, port=0):
         self.poison = poison
         self.changed = threading.Condition()
         self.arrived = []  # accepted payloads, duplicates included
@@ -51,7 +51,7 @@ class PushServer:
         self.cut = set()  # keys of payloads accepted without an answer
         self.most = 0  # the most payloads in one request
         self.requests = collections.Counter()  # by mode
-        self.mode, self.port, self.listener = "away", 0, None
+        self.mode, self.port, self.listener = "away", port, None
         self.set("ok")
 
     def set(self, mode):
