@@ -136,6 +136,10 @@ int sampler_latency_create(
 void sampler_latency_destroy(struct sampler *sampler);
 /* PID is one of those that are followed, or no longer. */
 void sampler_latency_follow(struct sampler *sampler, uint32_t pid, bool follow);
+/* PID's process ends; in the kernel it may still have calls. */
+void sampler_latency_process_ends(struct sampler *sampler, uint32_t pid);
+/* PID is that of a new process. */
+void sampler_latency_process_begins(struct sampler *sampler, uint32_t pid);
 /* Whether functions are measured in P. */
 bool sampler_latency_selects(const struct sampler *sampler, const struct process *p);
 void sampler_latency_mapped(

@@ -49,6 +49,21 @@ void sampler_latency_follow(struct sampler *sampler, uint32_t pid, bool follow)
 	tell_pids(sampler, follow ? measured_pids_add(pids, pid) : measured_pids_remove(pids, pid));
 }
 
+void sampler_latency_process_ends(struct sampler *sampler, uint32_t pid)
+{
+	struct measured_pids *pids = &sampler->measured_pids;
+
+	if (!sampler->kernel_latency)
+		sampler_latency_follow(sampler, pid, false);
+	else
+		tell_pids(sampler, measured_pids_end(pids, pid));
+}
+
+void sampler_latency_process_begins(struct sampler *sampler, uint32_t pid)
+{
+	tell_pids(sampler, measured_pids_begin(&sampler->measured_pids, pid));
+}
+
 /* ---- files ---------------------------------------------------------------------------------- */
 
 static struct module_opener latency_opener(const struct sampler *sampler)
@@ -157,6 +172,7 @@ static void latency_search_processes(struct sampler *sampler)
 void sampler_latency_upkeep(struct sampler *sampler)
 {
 	latency_search_processes(sampler);
+	tell_pids(sampler, measured_pids_tick(&sampler->measured_pids));
 	if (sampler->latency)
 		latency_tick(sampler->latency, clock_monotonic_ns());
 	sampler_trace_upkeep(sampler);

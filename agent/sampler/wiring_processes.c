@@ -29,7 +29,7 @@ static void on_ended(void *context, struct process *p)
 	sampler_process_ended(context, p);
 	if (!p->superseded) {
 		sampler_trace_ended(context, p);
-		sampler_latency_follow(context, p->pid, false);
+		sampler_latency_process_ends(context, p->pid);
 	}
 }
 
@@ -42,6 +42,7 @@ static void on_forked(void *context, struct process *parent, struct process *chi
 {
 	struct sampler *sampler = context;
 
+	sampler_latency_process_begins(sampler, child->pid);
 	sampler_trace_program(sampler, child);
 	jit_maps_forked(
 		sampler->jit_maps, parent, child, intake_newest_sample_ns(&sampler->intake));

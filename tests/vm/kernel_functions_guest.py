@@ -275,6 +275,14 @@ def check_output():
     check(all('binary="kernel"' in labels for labels, _ in counts), "of the kernel")
 
 
+def check_end():
+    """A process has calls after the kernel has announced its end."""
+    for i in range(5):
+        r = run("-k", "cgroup_exit", "--json", "--", PROGRAM, 10, 0)
+        calls = [f["calls"] for f in report_of(r.stdout)["functions"]]
+        check(r.returncode == 0 and calls == [1], "at the end of a process: calls %s" % calls)
+
+
 def check_selection():
     """By cgroup, and in a pid namespace, where pids are others."""
     name, root = PREFIX + "sys_getppid", "/tmp/cgroups"
@@ -305,6 +313,7 @@ for way in WAYS:
 check_both()
 check_patterns()
 check_output()
+check_end()
 check_selection()
 print("%d calls exact in %s" % (CALLS + SLEEPS, ", ".join(NAMES[w] for w in WAYS)) if not failures
       else "%d failed: %s" % (len(failures), failures))
