@@ -77,7 +77,8 @@ class Comparison:
         self.truth = Disassembly(path, objdump)
         self.returns = {r for f in self.functions for r in f.returns}
         entries = {f.address: f for f in self.functions}
-        self.no_start = sorted((set(entries) | self.returns) - self.truth.starts)
+        places = set(entries) | self.returns | {f.address + f.restart_off for f in entries.values() if self.may_restart(f)}
+        self.places, self.no_start = len(places), sorted(places - self.truth.starts)
         self.invented = sorted(self.returns - self.truth.returns)
         self.refused, self.unnamed, self.missing = [], [], []
         # Only with names does objdump show what is called.
