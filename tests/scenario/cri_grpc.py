@@ -18,11 +18,14 @@ import grpc
 
 answers, modes = {}, {}
 changed = threading.Condition()
+said_lock = threading.Lock()
 streams = []
 
 
 def said(method):
-    print("called " + method, flush=True)
+    """A whole line, whichever other threads write one."""
+    with said_lock:
+        print("called " + method, flush=True)
 
 
 def unary(method):
