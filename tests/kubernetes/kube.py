@@ -3,9 +3,11 @@
 
 KUBE_APISERVER=/path and ETCD=/path name existing programs. Otherwise tests/run --full builds the first through
 the Go module proxy (seven CPU minutes) and unpacks Debian's etcd. Exit status 77 without them."""
+import contextlib
 import json
 import os
 import shutil
+import signal
 import ssl
 import subprocess
 import sys
@@ -96,6 +98,15 @@ class Server:
         stopped = self.processes.pop()
         stopped.kill()
         stopped.wait()
+
+    @contextlib.contextmanager
+    def stopped(self):
+        """kube-apiserver runs on at the end; meanwhile connections to it are accepted and nothing else."""
+        self.processes[-1].send_signal(signal.SIGSTOP)
+        try:
+            yield
+        finally:
+            self.processes[-1].send_signal(signal.SIGCONT)
 
     def __exit__(self, *_):
         for p in reversed(self.processes):
