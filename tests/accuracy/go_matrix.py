@@ -1,14 +1,16 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Goroutine ids of samples against the goroutines themselves: versions of Go x kinds of build.
+"""Goroutine ids and labels of samples against the goroutines themselves: versions of Go x kinds of build.
 
   tests/accuracy/go_matrix.py [VERSION...]
 
-Builds tests/workloads/gomatrix, whose goroutines spell their id by the functions on their stacks, and records
-100,000 of them that end soon beside some that last: a sample with all digits on its stack must have that goid.
-At least 99.9 % are right, and at most 0.01 % have another one's; where goids are not known, no sample has one.
-The last lines are a table. FULL=1 runs all versions and kinds instead of four cells; KINDS="static cgo" selects,
-CHURN=N makes N goroutines. PACKER names UPX where it is not in the path (Debian: upx-ucl).
+Builds tests/workloads/gomatrix, whose goroutines spell their id by the functions on their stacks and have its last
+digits as a pprof label, and records 100,000 of them that end soon beside some that last: a sample with all digits
+on its stack must have that goid and that label. Of both at least 99.9 % are right, and at most 0.01 % another
+goroutine's; where goids are not known, no sample has either. The last lines are a table. FULL=1 runs all versions and kinds instead of four cells; KINDS="static cgo" selects,
+CHURN=N makes N goroutines, HZ=N samples less often. PACKER names UPX where it is not in the path (Debian: upx-ucl).
+PROGRAMS=DIR keeps the programs there and takes those that are there: with BUILD_ONLY=1 (and GOARCH) for a machine
+without Go.
 """
 import collections
 import os
@@ -59,24 +61,36 @@ UNKNOWN = {"upx"}  # kinds without goids and names
 REASON = "unknown_mapping"  # what record says of code that is in no file
 UPX = os.environ.get("PACKER") or shutil.which("upx") or shutil.which("upx-ucl")
 MAY_BE_UNKNOWN = {"c-shared", "c-shared-stripped", "c-shared-twice"}  # a goid is right or not there
+LABEL, LABEL_VALUES = "churn", 1 << 12  # what the workload calls its label, and how many values it has
 RIGHT, WRONG = .999, .0001
 # Handlers with what they interrupted. With cgo its caller may be missing: a walk that user space finishes (its tables
 # were not loaded yet) has one other stack, from the frame pointer on.
 WHOLE = .95
 MIN_SAMPLES = 1000
-HZ = "7993"
+HZ = os.environ.get("HZ", "7993")
+PROGRAMS = os.environ.get("PROGRAMS")
 DIGIT = re.compile(r"gomatrix/churn\.digit([0-9a-f])$")
 DIGITS = 6
 TIMEOUT_S = 240
 
-Cell = collections.namedtuple("Cell", "version kind verdict samples right wrong none note")
+Cell = collections.namedtuple("Cell", "version kind verdict samples goids labels note")
+# Weights of samples: those that have the right one, another goroutine's, and none.
+Score = collections.namedtuple("Score", "right wrong none")
+NOTHING = Score(0, 0, 0)
 
 
 class NotPossible(Exception):
     """What a cell cannot be built or run for."""
 
 
+def cc(source, output):
+    subprocess.run([os.environ.get("CC", "cc"), "-O1", "-o", output, os.path.join(WORKLOAD, source), "-ldl",
+                    "-lpthread"], check=True)
+
+
 def go(version, kind, package, output, link):
+    if os.path.exists(output):
+        return
     # Go 1.19 mistakes the package index that newer versions left in the cache for its own.
     env = dict(os.environ, GOTOOLCHAIN=version if version == "local" else "go" + version, GOFLAGS="-mod=mod", GODEBUG="goindex=0",
                CGO_ENABLED=str(kind.cgo), CGO_CFLAGS="-O2 -g")
@@ -93,7 +107,8 @@ def build(version, name, directory):
     program = os.path.join(directory, "churn")
     if name.startswith("c-shared"):
         host = os.path.join(directory, "host")
-        subprocess.run(["cc", "-O1", "-o", host, os.path.join(WORKLOAD, "host/host.c"), "-ldl", "-lpthread"], check=True)
+        if not os.path.exists(host):
+            cc("host/host.c", host)
         go(version, kind, "./shared", program + ".so", kind.link)
         libraries = [program + ".so"]
         if name == "c-shared-twice":
@@ -103,8 +118,9 @@ def build(version, name, directory):
         go(version, kind, "./pluginhost", program, kind.link)
         go(version, kind, "./plugin", program + ".so", kind.link)
         return [program, program + ".so"], program
+    packed = os.path.exists(program)
     go(version, kind, ".", program, kind.link)
-    if name == "upx":
+    if name == "upx" and not packed:
         done = subprocess.run([UPX, "-1", "-q", program], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
         if done.returncode:
             raise NotPossible("cannot be packed: " + done.stdout[-300:])
@@ -186,20 +202,25 @@ def spelled_goid(sample):
     return int("".join(digits), 16) if len(digits) == DIGITS else None
 
 
-def judge(samples):
-    """Weights of samples of known goroutines: all, with the right goid, with another one."""
-    judged = right = wrong = 0
+def judge(samples, said, expected):
+    """The score of what SAID(sample) is, against EXPECTED(goid), in samples of known goroutines."""
+    right = wrong = none = 0
     for sample in samples:
-        truth = spelled_goid(sample)
-        if truth is None:
+        goid = spelled_goid(sample)
+        if goid is None:
             continue
-        weight, goid = sample["values"][0], sample["numbers"].get("goid")
-        judged += weight
-        right += weight * (goid == truth)
-        wrong += weight * (goid not in (truth, None))
-        if os.environ.get("SHOW") and goid != truth:
-            print("    %s instead of %d: %s" % (goid, truth, " < ".join(f["func"] or "?" for f in sample["frames"])))
-    return judged, right, wrong
+        weight, got, truth = sample["values"][0], said(sample), expected(goid)
+        right += weight * (got == truth)
+        wrong += weight * (got not in (truth, None))
+        none += weight * (got is None)
+        if os.environ.get("SHOW") and got != truth:
+            print("    %s instead of %s: %s" % (got, truth, " < ".join(f["func"] or "?" for f in sample["frames"])))
+    return Score(right, wrong, none)
+
+
+def is_good(score, may_be_unknown):
+    count = sum(score)
+    return count >= MIN_SAMPLES and score.wrong <= WRONG * count and (score.right >= RIGHT * count or may_be_unknown)
 
 
 def judge_handlers(samples, kind):
@@ -227,34 +248,51 @@ def judge_unknown(version, name, samples, said):
     user = [f for s in samples for f in s["frames"] if f["address"] < 1 << 63]
     named = {f["func"] for f in user if f["func"] and "vdso" not in f["func"] and f["func"][0] != "["}
     goids = {s["numbers"]["goid"] for s in samples if "goid" in s["numbers"]}
+    labels = {s["labels"][LABEL] for s in samples if LABEL in s["labels"]}
     count = sum(s["values"][0] for s in samples)
     faults = ["names: %s" % sorted(named)[:3]] * bool(named) + ["goids: %s" % sorted(goids)[:3]] * bool(goids)
+    faults += ["labels: %s" % sorted(labels)[:3]] * bool(labels)
     faults += ["no reason"] * (REASON not in said) + ["few samples"] * (count < MIN_SAMPLES)
-    return Cell(version, name, "FAIL" if faults else "ok", count, 0, len(goids), count, "; ".join(faults) or
-                "refused: " + REASON)
+    return Cell(version, name, "FAIL" if faults else "ok", count, Score(0, len(goids), count),
+                Score(0, len(labels), count), "; ".join(faults) or "refused: " + REASON)
+
+
+def programs_of(version, name, directory):
+    """The directory for the programs of a cell."""
+    if not PROGRAMS:
+        return directory
+    kept = os.path.join(PROGRAMS, "%s-%s" % (version, name))
+    os.makedirs(kept, exist_ok=True)
+    return kept
 
 
 def test(version, name):
     with tempfile.TemporaryDirectory(prefix="go-matrix-") as directory:
         try:
-            argv, file = build(version, name, directory)
+            argv, file = build(version, name, programs_of(version, name, directory))
+            if os.environ.get("BUILD_ONLY"):
+                return Cell(version, name, "ok", 0, NOTHING, NOTHING, "built")
             samples, said = run(argv, file, directory)
         except NotPossible as e:
-            return Cell(version, name, "FAIL", 0, 0, 0, 0, str(e))
+            return Cell(version, name, "FAIL", 0, NOTHING, NOTHING, str(e))
     if name in UNKNOWN:
         return judge_unknown(version, name, samples, said)
-    judged, right, wrong = judge(samples)
+    goids = judge(samples, lambda s: s["numbers"].get("goid"), lambda goid: goid)
+    labels = judge(samples, lambda s: s["labels"].get(LABEL), lambda goid: "%03x" % (goid % LABEL_VALUES))
     handlers, named, whole = judge_handlers(samples, KINDS[name])
-    good = judged >= MIN_SAMPLES and wrong <= WRONG * judged and (right >= RIGHT * judged or name in MAY_BE_UNKNOWN)
+    good = all(is_good(score, name in MAY_BE_UNKNOWN) for score in (goids, labels))
     good = good and (named if KINDS[name].cgo else whole) >= WHOLE * handlers
-    return Cell(version, name, "ok" if good else "FAIL", judged, right, wrong, judged - right - wrong,
+    return Cell(version, name, "ok" if good else "FAIL", sum(goids), goids, labels,
                 "handlers %d, with what they interrupted %d, and its caller %d" % (handlers, named, whole))
 
 
+def shown(score):
+    return "%7.3f  %5d  %5d" % (100 * score.right / (sum(score) or 1), score.wrong, score.none)
+
+
 def show(cell):
-    share = 100 * cell.right / cell.samples if cell.samples else 0
-    print("%-4s %-8s %-22s %7d  %7.3f  %5d  %5d  %s" % (
-        cell.verdict, cell.version, cell.kind, cell.samples, share, cell.wrong, cell.none, cell.note), flush=True)
+    print("%-4s %-8s %-22s %7d  %s  %s  %s" % (cell.verdict, cell.version, cell.kind, cell.samples, shown(cell.goids),
+                                               shown(cell.labels), cell.note), flush=True)
 
 
 def cells_to_run():
@@ -266,23 +304,24 @@ def cells_to_run():
 
 
 def main():
-    if not shutil.which("go"):
+    if not (shutil.which("go") or PROGRAMS):
         print("go is not installed")
         return 77
     if os.geteuid() != 0:
         print("needs root")
         return 77
-    print("     go       kind                   samples  right %  wrong   none", flush=True)
-    failed = judged = wrong = 0
+    print("     go       kind                   samples  goids %  wrong   none  labels %  wrong   none", flush=True)
+    failed = judged = wrong = labels_wrong = 0
     cells = cells_to_run()
     for version, kind in cells:
         cell = test(version, kind)
         show(cell)
         failed += cell.verdict == "FAIL"
         judged += cell.samples
-        wrong += cell.wrong
-    print("%d cells, %d failed; %d samples of known goroutines, %d with another's id" % (
-        len(cells), failed, judged, wrong))
+        wrong += cell.goids.wrong
+        labels_wrong += cell.labels.wrong
+    print("%d cells, %d failed; %d samples of known goroutines, %d with another's id, %d with another's label" % (
+        len(cells), failed, judged, wrong, labels_wrong))
     return 1 if failed or not cells else 0
 
 

@@ -2,13 +2,15 @@
 
 // Package churn is a load for samplers of goroutines. Main prints `ready`, keeps a processor busy
 // until a line comes on standard input, then runs goroutines that each work only below functions
-// that spell their own id (digits.go): 100,000 that end soon, and some that last. At last it prints
-// `churned COUNT goroutines` and returns when standard input ends.
+// that spell their own id (digits.go), and have the last digits of it as a label: 100,000 that end
+// soon, and some that last. At last it prints `churned COUNT goroutines` and returns when standard
+// input ends.
 package churn
 
 import (
 	"bufio"
 	"bytes"
+	"context"
 	"fmt"
 	"io"
 	"os"
@@ -41,6 +43,14 @@ func goid() uint64 {
 	return id
 }
 
+// tell runs work below the functions that spell the goroutine's id, and with its label.
+func tell(work func()) {
+	id := goid()
+	labels := pprof.Labels("churn", fmt.Sprintf("%03x", id%4096))
+	pprof.SetGoroutineLabels(pprof.WithLabels(context.Background(), labels))
+	spell(id, digits, work)
+}
+
 func open(path string, flags int) *os.File {
 	file, err := os.OpenFile(path, flags, 0)
 	if err != nil {
@@ -53,7 +63,7 @@ func open(path string, flags int) *os.File {
 func short(number int, done *sync.WaitGroup, room chan bool) {
 	defer func() { <-room; done.Done() }()
 	kind := works[number%len(works)]
-	spell(goid(), digits, func() {
+	tell(func() {
 		kind(uint64(number))
 		// The thread of a goroutine that ends while locked to it ends as well.
 		if number%1000 == 0 {
@@ -65,7 +75,7 @@ func short(number int, done *sync.WaitGroup, room chan bool) {
 // long does one thing until all is over.
 func long(number int, done *sync.WaitGroup) {
 	defer done.Done()
-	spell(goid(), digits, func() {
+	tell(func() {
 		for x := uint64(number); atomic.LoadInt32(&over) == 0; x++ {
 			works[number](x)
 			runtime.Gosched()

@@ -79,11 +79,11 @@ func calls(x uint64) {
 	}
 }
 
-// handOff has a partner, which spells its own id.
+// handOff has a partner, which spells its own id. It begins with the labels of its creator.
 func handOff(x uint64) {
 	there, back := make(chan uint64), make(chan uint64)
 	go func() {
-		spell(goid(), digits, func() {
+		tell(func() {
 			for y := range there {
 				back <- mix(y)
 			}
