@@ -73,6 +73,7 @@ static void take_labels(
 		.relabel = e->relabel,
 		.environment = e->environment,
 		.sample_labels = settings->series_labels,
+		.fiber_keys = settings->fiber_keys,
 		.limit = config_number(config, SETTING_series_max),
 		.metrics = e->metrics,
 	};
@@ -338,6 +339,7 @@ static int export_encode(const struct report_sources *sources, const struct repo
 	options.bare_addresses = slice->bare_addresses;
 	options.include = in_slice;
 	options.include_context = slice;
+	options.samples = series_samples(slice->series, slice->number, &options.sample_count);
 	buffer_init(&payload->pprof, PPROF_LIMIT_BYTES);
 	err = report_pprof(sources, &options, &payload->pprof, &summary);
 	if (err)

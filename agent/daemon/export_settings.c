@@ -110,24 +110,40 @@ static int add_stores(struct export_settings *s, const struct config *config, ch
 
 /* ---- the rest ------------------------------------------------------------------------------- */
 
-/* The labels that users may choose: "thread_comm, tid or goid". Texts first. */
+/* The labels of samples that users may choose: "thread_comm, tid, goid". Texts first. */
 static void list_series_labels(char *text, size_t size)
 {
-	const char *names[SAMPLE_LABEL_COUNT];
-	size_t count = 0, used = 0;
+	size_t used = 0;
 
 	for (int is_text = 1; is_text >= 0; is_text--) {
-		for (size_t i = 0; i < SAMPLE_LABEL_COUNT; i++) {
-			if (sample_labels[i].is_series_label && sample_labels[i].is_text == is_text)
-				names[count++] = sample_labels[i].name;
+		for (size_t i = 0; i < SAMPLE_LABEL_COUNT && used < size; i++) {
+			const struct sample_label *label = &sample_labels[i];
+
+			if (label->is_series_label && label->is_text == is_text)
+				used += (size_t)snprintf(text + used, size - used, "%s%s",
+					used ? ", " : "", label->name);
 		}
 	}
-	for (size_t i = 0; i < count && used < size; i++)
-		used += (size_t)snprintf(text + used, size - used, "%s%s",
-			i == 0          ? ""
-			: i < count - 1 ? ", "
-					: " or ",
-			names[i]);
+}
+
+/* A name that is no label of a sample is the key of one that programs give to their goroutines. */
+static int add_series_label(const struct config *config, struct export_settings *s,
+	const char *name, char **ret_message)
+{
+	const struct sample_label *label = sample_label_find(name);
+	char wanted[LABELS_TEXT_BYTES];
+	const char *why;
+
+	if (label && label->is_series_label) {
+		s->series_labels |= UINT32_C(1) << (label - sample_labels);
+		return 0;
+	}
+	why = fiber_keys_add(&s->fiber_keys, name);
+	if (!why)
+		return 0;
+	list_series_labels(wanted, sizeof(wanted));
+	return config_refuse(config, SETTING_series_labels, ret_message,
+		" must be %s or a pprof label of Go programs: %s: %s", wanted, name, why);
 }
 
 static int read_series_labels(
@@ -135,22 +151,13 @@ static int read_series_labels(
 {
 	const char *text = config_text(config, SETTING_series_labels);
 	autofree char *copy = strdup(text ? text : "");
-	char *next = copy, *item, wanted[LABELS_TEXT_BYTES];
+	char *next = copy, *item;
+	int err = copy ? 0 : -ENOMEM;
 
-	if (!copy)
-		return -ENOMEM;
-	while ((item = strsep(&next, ", ")) != NULL) {
-		const struct sample_label *label = sample_label_find(item);
-
-		if (label && label->is_series_label) {
-			s->series_labels |= UINT32_C(1) << (label - sample_labels);
-		} else if (*item) {
-			list_series_labels(wanted, sizeof(wanted));
-			return config_refuse(
-				config, SETTING_series_labels, ret_message, " must be %s", wanted);
-		}
-	}
-	return 0;
+	while (!err && (item = strsep(&next, ", ")) != NULL)
+		if (*item)
+			err = add_series_label(config, s, item, ret_message);
+	return err;
 }
 
 /* A variable's name must fit into a label's name: others would be refused for each process. */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /* The export settings: all remote stores, external labels, relabelling, series. */
+#include "agent/daemon/fiber_keys.h"
 #include "agent/settings/config.h"
 #include "agent/server/export/labels/relabel.h"
 #include "agent/settings/remote_settings.h"
@@ -18,6 +19,7 @@ struct export_settings {
 	struct relabel *relabel; /* NULL = no rules */
 	char *environment; /* names of variables, each with its NUL, then an empty one */
 	uint32_t series_labels; /* bit N: sample_labels[N] is a series label */
+	struct fiber_keys fiber_keys; /* and so are these */
 	bool debuginfo_upload;
 };
 

@@ -17,18 +17,20 @@ enum {
 	KEYS_LIMIT = 1 << 20,
 	KEYS_BYTES = 64 << 20,
 	SERIES_LIMIT = 1 << 16,
+	CAPPED = 1 << 30, /* in of_key: the series is without the sample's own labels */
 	TEXTS_BYTES = 64 << 20,
 	TEXT_LIMIT = 1 << 20, /* per label set */
+	FIBER_VALUE_BYTES = ABI_FIBER_VALUE_BYTES + 4, /* with an ellipsis and a NUL */
 };
 
 _Static_assert(SAMPLE_LABEL_COUNT <= 32, "bits of series_options.sample_labels");
 
 /*
  * The parts of a sample that determine its series: the process, which series labels the sample has,
- * and their values.
+ * and their values, then those of its fiber.
  */
 struct series_key {
-	uint8_t bytes[sizeof(struct profile_sample)];
+	uint8_t bytes[sizeof(struct profile_sample) + ABI_FIBER_LABELS * FIBER_VALUE_BYTES];
 	size_t size;
 };
 
@@ -61,17 +63,30 @@ static void key_append_label(struct series_key *key, const struct sample_label *
 	key_append_bytes(key, text, label->size);
 }
 
+static void series_fiber_values(const struct series *s, const struct profile_sample *sample,
+	const char *ret_values[ABI_FIBER_LABELS])
+{
+	const struct profile_fiber fiber = profile_fiber_at(s->profile, sample->fiber);
+
+	fiber_keys_values(&s->options->fiber_keys, &fiber, ret_values);
+}
+
 static struct series_key series_key_of(const struct series *s, const struct profile_sample *sample)
 {
 	const uint32_t labels = series_labels_of(s, sample);
-	struct series_key key = { 0 };
+	const char *values[ABI_FIBER_LABELS];
+	struct series_key key;
 
+	key.size = 0;
 	key_append_bytes(&key, &sample->process, sizeof(sample->process));
 	key_append_bytes(&key, &labels, sizeof(labels));
 	for (size_t i = 0; i < SAMPLE_LABEL_COUNT; i++) {
 		if (labels >> i & 1)
 			key_append_label(&key, &sample_labels[i], sample);
 	}
+	series_fiber_values(s, sample, values);
+	for (size_t i = 0; i < s->options->fiber_keys.count; i++)
+		key_append_bytes(&key, values[i], strnlen(values[i], FIBER_VALUE_BYTES - 1) + 1);
 	return key;
 }
 
@@ -124,6 +139,21 @@ static int set_sample_labels(
 		if (!err && label->meta)
 			err = set_sample_label(label, label->meta, from, labels);
 	}
+	return err;
+}
+
+/* As for those of samples. */
+static int set_fiber_labels(
+	const struct series *s, const struct profile_sample *thread, struct labels *labels)
+{
+	const struct fiber_keys *keys = &s->options->fiber_keys;
+	const char *values[ABI_FIBER_LABELS];
+	int err = 0;
+
+	if (thread)
+		series_fiber_values(s, thread, values);
+	for (size_t i = 0; !err && i < keys->count; i++)
+		err = labels_set(labels, keys->of[i].name, thread ? values[i] : "");
 	return err;
 }
 
@@ -187,7 +217,9 @@ static int collect_labels(
 		err = series_add_meta(s, from->process, labels);
 	if (!err && from->container && rules)
 		err = series_add_container_meta(s, from->container, labels);
-	return err ? err : set_sample_labels(s, from->thread, labels);
+	if (!err)
+		err = set_sample_labels(s, from->thread, labels);
+	return err ? err : set_fiber_labels(s, from->thread, labels);
 }
 
 static bool is_required(const char *name)
@@ -316,6 +348,7 @@ static int find_series(struct series *s, uint32_t process, const struct profile_
 static bool has_series_label(const struct series *s, const struct profile_sample *sample)
 {
 	const uint32_t labels = series_labels_of(s, sample);
+	const char *values[ABI_FIBER_LABELS];
 
 	for (size_t i = 0; i < SAMPLE_LABEL_COUNT; i++) {
 		const struct sample_label *label = &sample_labels[i];
@@ -326,26 +359,41 @@ static bool has_series_label(const struct series *s, const struct profile_sample
 				   : sample_label_value(label, sample) != 0)
 			return true;
 	}
+	series_fiber_values(s, sample, values);
+	for (size_t i = 0; i < s->options->fiber_keys.count; i++)
+		if (*values[i])
+			return true;
 	return false;
 }
 
-/* Over the limit, a sample goes into its process's series. */
+/* Over the limit, a sample goes into its process's series: *RET_NUMBER has CAPPED then. */
 static int find_within_limit(
 	struct series *s, const struct profile_sample *sample, uint32_t *ret_number)
 {
+	int err;
+
 	if (!has_series_label(s, sample) || series_count(s) < s->options->limit)
 		return find_series(s, sample->process, sample, ret_number);
-	metrics_add(s->options->metrics, METRIC_SERIES_CAPPED, sample->count);
-	return find_series(s, sample->process, NULL, ret_number);
+	err = find_series(s, sample->process, NULL, ret_number);
+	*ret_number |= CAPPED;
+	return err;
+}
+
+static void series_count_capped(struct series *s, uint32_t key, const struct profile_sample *sample)
+{
+	if (s->of_key[key] & CAPPED)
+		metrics_add(s->options->metrics, METRIC_SERIES_CAPPED, sample->count);
 }
 
 static int series_add_sample(struct series *s, const struct profile_sample *sample)
 {
 	struct series_key key = series_key_of(s, sample);
 	size_t known = s->keys.count;
-	uint32_t number, series;
+	uint32_t number, series = 0;
 	int err = intern_bytes(&s->keys, key.bytes, key.size, &number);
 
+	if (!err && number < known)
+		series_count_capped(s, number, sample);
 	if (err || number < known)
 		return err;
 	err = find_within_limit(s, sample, &series);
@@ -354,8 +402,32 @@ static int series_add_sample(struct series *s, const struct profile_sample *samp
 	if (!err) {
 		s->of_key[number] = series;
 		s->key_count = (size_t)number + 1;
+		series_count_capped(s, number, sample);
 	}
 	return err;
+}
+
+/* A counting sort. */
+static int series_group_samples(struct series *s)
+{
+	size_t count = profile_sample_count(s->profile), groups = (size_t)series_count(s) + 1;
+	size_t begin = 0;
+
+	s->samples = calloc(count + 1, sizeof(*s->samples));
+	s->ends = calloc(groups, sizeof(*s->ends));
+	if (!s->samples || !s->ends)
+		return -ENOMEM;
+	for (size_t i = 0; i < count; i++)
+		s->ends[series_of(s, profile_sample_at(s->profile, i))]++;
+	for (size_t i = 0; i < groups; i++) {
+		size_t size = s->ends[i];
+
+		s->ends[i] = begin;
+		begin += size;
+	}
+	for (size_t i = 0; i < count; i++)
+		s->samples[s->ends[series_of(s, profile_sample_at(s->profile, i))]++] = (uint32_t)i;
+	return 0;
 }
 
 int series_init(struct series *s, const struct series_options *options,
@@ -364,13 +436,17 @@ int series_init(struct series *s, const struct series_options *options,
 {
 	int err;
 
-	*s = (struct series){ .options = options, .types = types, .processes = processes };
+	*s = (struct series){
+		.options = options, .types = types, .profile = profile, .processes = processes
+	};
 	err = intern_init(&s->keys, KEYS_LIMIT, KEYS_BYTES);
 	if (err)
 		return err;
 	err = intern_init(&s->texts, SERIES_LIMIT, TEXTS_BYTES);
 	for (size_t i = 0; !err && i < profile_sample_count(profile); i++)
 		err = series_add_sample(s, profile_sample_at(profile, i));
+	if (!err)
+		err = series_group_samples(s);
 	if (err)
 		series_deinit(s);
 	return err;
@@ -384,6 +460,8 @@ void series_deinit(struct series *s)
 	}
 	free(s->labels);
 	free(s->of_key);
+	free(s->samples);
+	free(s->ends);
 	intern_deinit(&s->keys);
 	intern_deinit(&s->texts);
 }
@@ -398,6 +476,14 @@ const struct labels *series_labels(const struct series *s, uint32_t number)
 	return s->labels[number];
 }
 
+const uint32_t *series_samples(const struct series *s, uint32_t number, size_t *ret_count)
+{
+	size_t begin = s->ends[number - 1];
+
+	*ret_count = s->ends[number] - begin;
+	return s->samples + begin;
+}
+
 uint32_t series_of(struct series *s, const struct profile_sample *sample)
 {
 	struct series_key key = series_key_of(s, sample);
@@ -405,5 +491,5 @@ uint32_t series_of(struct series *s, const struct profile_sample *sample)
 
 	if (intern_bytes(&s->keys, key.bytes, key.size, &number) || number >= s->key_count)
 		return 0;
-	return s->of_key[number];
+	return s->of_key[number] & ~(uint32_t)CAPPED;
 }

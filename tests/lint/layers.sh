@@ -56,7 +56,7 @@ agent/sampler/unwind: base/ agent/sampler/process/ bpf/abi/ bpf/unwind/step.bpf.
 agent/sampler/samples: base/ agent/sampler/process/ agent/sampler/profile/ agent/sampler/unwind/ agent/sampler/kernel_symbols/ bpf/abi/
 agent/sampler/runtimes: base/ bpf/abi/ symbolizer/index/ agent/sampler/seam/runtime_
 agent/report: base/ agent/sampler/seam/ agent/sampler/profile/profile.h agent/sampler/profile/frame.h agent/sampler/profile/sample_labels. agent/sampler/recording/notes.h pprof/
-agent/daemon: base/ agent/latency/ agent/settings/ agent/loop/ agent/report/ agent/server/ symbolizer/sandbox/ agent/sampler/seam/ agent/sampler/profile/profile.h agent/sampler/profile/sample_labels. agent/sampler/profile/sample_type.h agent/sampler/process/selection.h bpf/abi/latency.h
+agent/daemon: base/ agent/latency/ agent/settings/ agent/loop/ agent/report/ agent/server/ symbolizer/sandbox/ agent/sampler/seam/ agent/sampler/profile/profile.h agent/sampler/profile/fiber.h agent/sampler/profile/sample_labels. agent/sampler/profile/sample_type.h agent/sampler/process/selection.h bpf/abi/latency.h bpf/abi/fiber_facts.h
 agent/daemon/daemon.c: base/ agent/daemon/ agent/settings/ agent/loop/ agent/server/ agent/sampler/sampler.h agent/sampler/collect/admin.h agent/sampler/process/selection.h
 agent/server/store: base/
 agent/server/merge: base/ agent/loop/ pprof/ symbolizer/sandbox/child.h symbolizer/sandbox/sandbox.h

@@ -235,13 +235,61 @@ static void series_labels_must_be_sample_labels(void **state)
 	assert_int_equal(b->settings.series_labels, 0);
 }
 
-/* Each possible label is named: texts first, the last one after `or`. */
+/* All other names are keys of goroutines' labels; servers take fewer letters than programs. */
+static void series_labels_may_be_those_of_goroutines(void **state)
+{
+	static const char *const names[] = { "work", "http_route", "_9_", "a__" };
+	struct bench *b = *state;
+	const struct fiber_keys *keys = &b->settings.fiber_keys;
+
+	assert_taken(b, "series-labels: [work, tid, http.route, work, 9-, \"a\\u00e4\"]\n");
+	assert_int_equal(b->settings.series_labels, 1 << SAMPLE_LABEL_tid);
+	assert_int_equal(keys->count, 4);
+	for (size_t i = 0; i < keys->count; i++)
+		assert_string_equal(keys->of[i].name, names[i]);
+	assert_string_equal(keys->of[1].key, "http.route");
+	assert_taken(b, "series-labels: a,b,c,d,e,f,g,h,i,j\n");
+	assert_int_equal(keys->count, 10);
+	assert_refused(b, "series-labels: a,b,c,d,e,f,g,h,i,j,k\n", ":1: series-labels",
+		"k: there are too many");
+	assert_refused(b, "series-labels: a.b, a_b\n", "series-labels",
+		"a_b: two labels of goroutines would have the same name");
+	assert_taken(b, "series-labels: "
+			"a123456789012345678901234567890123456789012345678901234567890123\n");
+	assert_refused(b,
+		"series-labels: "
+		"a1234567890123456789012345678901234567890123456789012345678901234\n",
+		"series-labels", "such a long label of a goroutine is not read");
+}
+
+/* Programs cannot say what series say of a process, and rules' own labels are not sent. */
+static void goroutines_have_no_labels_of_ours(void **state)
+{
+	static const char *const ours[] = { "pid", "cpu", "comm", "container_id", "go_state",
+		"go.state", "go_parent_goid", "go_created_by", "go_created_at", "node",
+		"service_name", "executable", "namespace", "pod", "pod_uid", "container" };
+	static const char *const hidden[] = { "__name__", "..a", "_-meta", "__meta_x" };
+	struct bench *b = *state;
+	char text[128];
+
+	for (size_t i = 0; i < ARRAY_SIZE(ours); i++) {
+		snprintf(text, sizeof(text), "series-labels: [tid, '%s']\n", ours[i]);
+		assert_refused(
+			b, text, "series-labels", "a goroutine cannot have a label that is ours");
+	}
+	for (size_t i = 0; i < ARRAY_SIZE(hidden); i++) {
+		snprintf(text, sizeof(text), "series-labels: '%s'\n", hidden[i]);
+		assert_refused(b, text, "series-labels", "its name would begin with __");
+	}
+}
+
+/* Each possible label is named: texts first. */
 static void a_refusal_lists_the_labels(void **state)
 {
 	struct bench *b = *state;
 
-	assert_refused(b, "series-labels: tid, nothing\n", ":1: series-labels",
-		"must be thread_comm, tid or goid");
+	assert_refused(b, "series-labels: tid, pid\n", ":1: series-labels",
+		"must be thread_comm, tid, goid or a pprof label of Go programs: pid: ");
 	for (size_t i = 0; i < SAMPLE_LABEL_COUNT; i++) {
 		char text[128];
 
@@ -350,6 +398,8 @@ int main(void)
 		CASE(a_spool_holds_the_largest_profile),
 		CASE(debug_information_needs_a_store_that_takes_it),
 		CASE(series_labels_must_be_sample_labels),
+		CASE(series_labels_may_be_those_of_goroutines),
+		CASE(goroutines_have_no_labels_of_ours),
 		CASE(a_refusal_lists_the_labels),
 		CASE(variables_are_listed_by_name),
 		CASE(thirty_two_variables_of_256_bytes_are_taken),

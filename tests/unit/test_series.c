@@ -14,6 +14,7 @@
 #include "agent/sampler/probes/probes.h"
 #include "agent/sampler/profile/sample_labels.h"
 #include "base/cleanup.h"
+#include "tests/unit/fiber_record.h"
 #include "tests/unit/report_fixture.h"
 
 struct set {
@@ -232,6 +233,152 @@ static void beyond_the_limit_threads_are_together(void **state)
 	series_deinit(&s);
 }
 
+/* COUNT samples of a goroutine: PAIRS are keys and values, then NULL. Numbers of samples grow. */
+static void goroutine_of(struct fixture *f, uint64_t id, uint64_t count, const char *const *pairs)
+{
+	struct profile_frame frame = in_program(MAIN, 0, f);
+	struct profile_stack stack = { .frames = &frame, .frame_count = 1 };
+	struct profile_sample sample = {
+		.process = f->one->number, .fiber_id = id, .count = count, .weight = count
+	};
+	union fiber_record record;
+	uint32_t losses;
+
+	fiber_record_begin(&record, 1, id);
+	record.facts.parent_id = id; /* all differ in what is no label */
+	for (; *pairs; pairs += 2)
+		fiber_record_add(&record, pairs[0], pairs[1]);
+	assert_int_equal(profile_fiber(f->profile, &record.facts, &sample.fiber, &losses), 0);
+	assert_int_equal(profile_stack(f->profile, &stack, &sample.stack), 0);
+	assert_int_equal(profile_add(f->profile, &sample), 0);
+}
+
+#define GOROUTINE(f, id, count, ...) \
+	goroutine_of(f, id, count, (const char *const[]){ __VA_ARGS__, NULL })
+
+static void key_of_series(struct set *set, const char *key)
+{
+	assert_null(fiber_keys_add(&set->options.fiber_keys, key));
+}
+
+static void labels_of_goroutines_are_series_only_when_asked_for(void **state)
+{
+	struct fixture *f = *state;
+	struct set set = plain(f);
+	struct series s;
+
+	GOROUTINE(f, 1, 1, "http.route", "/a", "user", "x");
+	GOROUTINE(f, 2, 1, "http.route", "/a", "user", "y");
+	GOROUTINE(f, 3, 1, "user", "x");
+	sample(f, f->one);
+	begin(f, &set, &s);
+	assert_int_equal(series_count(&s), 1);
+	series_deinit(&s);
+	key_of_series(&set, "http.route");
+	begin(f, &set, &s);
+	assert_int_equal(series_count(&s), 2);
+	for (size_t i = 0; i < 4; i++)
+		assert_int_equal(series_at(&s, f, i), i < 2 ? 1 : 2);
+	assert_string_equal(label(&s, 1, "http_route"), "/a");
+	assert_string_equal(label(&s, 2, "http_route"), "");
+	assert_string_equal(label(&s, 1, "user"), "");
+	series_deinit(&s);
+	key_of_series(&set, "user");
+	set.options.sample_labels = 1 << SAMPLE_LABEL_goid;
+	begin(f, &set, &s);
+	assert_int_equal(series_count(&s), 4);
+	assert_string_equal(label(&s, 2, "http_route"), "/a");
+	assert_string_equal(label(&s, 2, "user"), "y");
+	assert_string_equal(label(&s, 2, "goid"), "2");
+	assert_string_equal(label(&s, 4, "user"), "");
+	series_deinit(&s);
+}
+
+/* What one value ends with is not what the next begins with. */
+static void values_of_two_labels_are_kept_apart(void **state)
+{
+	struct fixture *f = *state;
+	struct set set = plain(f);
+	struct series s;
+
+	GOROUTINE(f, 1, 1, "a", "12", "b", "3");
+	GOROUTINE(f, 2, 1, "a", "1", "b", "23");
+	key_of_series(&set, "a");
+	key_of_series(&set, "b");
+	begin(f, &set, &s);
+	assert_int_equal(series_count(&s), 2);
+	series_deinit(&s);
+}
+
+/* Those that have a series by then stay in it, whatever else differs. */
+static void beyond_the_limit_goroutines_are_together(void **state)
+{
+	struct fixture *f = *state;
+	struct set set = plain(f);
+	struct series s;
+	char value[16];
+
+	for (uint64_t i = 0; i < 20; i++) {
+		snprintf(value, sizeof(value), "%d", (int)(i % 10));
+		GOROUTINE(f, i + 1, 3, "work", value);
+	}
+	key_of_series(&set, "work");
+	set.options.limit = 4;
+	begin(f, &set, &s);
+	assert_int_equal(series_count(&s), 5);
+	for (size_t i = 0; i < 20; i++)
+		assert_int_equal(series_at(&s, f, i), i % 10 < 4 ? i % 10 + 1 : 5);
+	assert_string_equal(label(&s, 5, "work"), "");
+	assert_int_equal(metrics_get(&f->metrics, METRIC_SERIES_CAPPED), 12 * 3);
+	series_deinit(&s);
+}
+
+/* The user names the series: a program that does not set the label has none. */
+static void a_goroutines_label_replaces_an_external_one(void **state)
+{
+	struct fixture *f = *state;
+	struct set set = plain(f);
+	struct series s;
+
+	assert_int_equal(labels_set(&set.external, "zone", "z"), 0);
+	GOROUTINE(f, 1, 1, "zone", "y");
+	sample(f, f->one);
+	key_of_series(&set, "zone");
+	begin(f, &set, &s);
+	assert_string_equal(label(&s, series_at(&s, f, 0), "zone"), "y");
+	assert_string_equal(label(&s, series_at(&s, f, 1), "zone"), "");
+	series_deinit(&s);
+	labels_deinit(&set.external);
+}
+
+static void each_sample_is_listed_once(void **state)
+{
+	struct fixture *f = *state;
+	struct set set = plain(f);
+	struct series s;
+	size_t seen = 0;
+
+	for (uint32_t i = 0; i < 30; i++)
+		thread_of(f, 1 + i * 7 % 5, "a");
+	for (uint32_t tid = 1; tid <= 5; tid++)
+		thread_of(f, tid, "b");
+	set.options.sample_labels = 1 << SAMPLE_LABEL_tid;
+	begin(f, &set, &s);
+	assert_int_equal(series_count(&s), 5);
+	for (uint32_t n = 1; n <= 5; n++) {
+		size_t count;
+		const uint32_t *samples = series_samples(&s, n, &count);
+
+		for (size_t i = 0; i < count; i++) {
+			assert_int_equal(series_at(&s, f, samples[i]), n);
+			assert_true(!i || samples[i] > samples[i - 1]);
+		}
+		seen += count;
+	}
+	assert_int_equal(seen, profile_sample_count(f->profile));
+	series_deinit(&s);
+}
+
 static void a_series_has_thirty_labels_at_most(void **state)
 {
 	struct fixture *f = *state;
@@ -394,6 +541,11 @@ int main(void)
 		CASE(series_have_only_the_labels_of_the_samples_type),
 		CASE(a_type_without_series_labels_is_not_capped),
 		CASE(beyond_the_limit_threads_are_together),
+		CASE(labels_of_goroutines_are_series_only_when_asked_for),
+		CASE(values_of_two_labels_are_kept_apart),
+		CASE(beyond_the_limit_goroutines_are_together),
+		CASE(a_goroutines_label_replaces_an_external_one),
+		CASE(each_sample_is_listed_once),
 		CASE(a_process_is_in_the_pod_of_its_container),
 		CASE(a_series_has_thirty_labels_at_most),
 		CASE(names_that_differ_in_one_letter_are_two_series),
