@@ -39,6 +39,7 @@ struct daemon_export {
 	struct metrics unused; /* metrics of reports that another report has counted */
 	uint64_t settings_hash;
 	bool sample_labels;
+	bool span_labels; /* some store is Pyroscope, which finds the samples of spans by them */
 	bool file_hashes; /* some store is OTLP, which has a field for them */
 	/* Replaced at a reload. */
 	struct relabel *relabel;
@@ -109,6 +110,7 @@ static void take_settings(
 {
 	e->settings_hash = export_settings_hash(config);
 	e->sample_labels = sends_sample_labels(settings);
+	e->span_labels = any_store_has(settings, REMOTE_WANTS_SPANS);
 	e->file_hashes = any_store_has(settings, REMOTE_WANTS_FILE_HASHES);
 	take_labels(e, config, settings);
 }
@@ -296,19 +298,26 @@ void daemon_export_file(struct daemon_export *e, const struct build_id *id, int 
 
 /* ---- windows -------------------------------------------------------------------------------- */
 
-/* One part of one series. Samples of the same profile entry are in the same part. */
+/*
+ * One part of one series. Samples of the same profile entry are in the same part, unless they only
+ * share a span.
+ */
 struct slice {
 	struct series *series;
 	uint32_t number;
 	uint32_t part, parts;
-	bool sample_labels, file_hashes, bare_addresses;
+	bool sample_labels, span_labels, file_hashes, bare_addresses;
 };
 
 static uint64_t entry_hash(const struct slice *slice, const struct profile_sample *sample)
 {
-	if (!slice->sample_labels)
-		return sample->stack;
-	return sample->stack + 31 * sample_labels_hash(sample);
+	uint64_t hash = sample->stack;
+
+	if (slice->sample_labels)
+		hash += 31 * sample_labels_hash(sample);
+	if (slice->sample_labels || slice->span_labels)
+		hash += 961 * (uint64_t)sample->fiber;
+	return hash;
 }
 
 static bool in_slice(void *context, const struct profile_sample *sample)
@@ -335,6 +344,7 @@ static int export_encode(const struct report_sources *sources, const struct repo
 	int err;
 
 	options.no_labels = !slice->sample_labels;
+	options.span_labels = slice->span_labels;
 	options.file_hashes = slice->file_hashes;
 	options.bare_addresses = slice->bare_addresses;
 	options.include = in_slice;
@@ -411,6 +421,7 @@ static int send_all(struct daemon_export *e, const struct report_sources *source
 			.number = n,
 			.parts = 1,
 			.sample_labels = e->sample_labels,
+			.span_labels = e->span_labels,
 			.file_hashes = e->file_hashes,
 			/* Who gets the debug information can name what we cannot. */
 			.bare_addresses = e->debuginfo,

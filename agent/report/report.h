@@ -37,6 +37,8 @@ struct report_options {
 	/* Stacks of fibers (goroutines) begin with the function that created the fiber. */
 	bool created_by;
 	bool no_labels; /* omit labels, merging equal stacks; pprof only */
+	bool span_labels; /* with no_labels: but those by which a server finds a span (span_label.h)
+			   */
 	const char *comment; /* NULL = none */
 	/* Adds a comment for each mapping with a known file hash (base/file_hash.h). pprof only. */
 	bool file_hashes;

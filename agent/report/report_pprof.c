@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "agent/report/fiber_labels.h"
+#include "agent/report/span_label.h"
 #include "agent/report/stacks.h"
 #include "agent/sampler/profile/sample_labels.h"
 #include "agent/sampler/recording/notes.h"
@@ -291,6 +292,8 @@ static int report_pprof_add_sample(struct pprof_report *r, const struct profile_
 		locations[i] = r->stacks->ids[facts->first + i];
 	if (!r->options->no_labels)
 		err = report_pprof_labels(r, sample, facts, labels, &label_count);
+	else if (r->options->span_labels)
+		label_count = span_label(r->sources->profile, sample, labels);
 	if (err)
 		return err;
 	put_values(types, sample, values);

@@ -82,6 +82,7 @@ static void asked_report_set_options(
 		.no_labels = body->no_labels,
 		.file_hashes = body->additions & RECORDING_FILE_HASHES,
 		.bare_addresses = body->additions & RECORDING_BARE_ADDRESSES,
+		.span_labels = body->additions & RECORDING_SPAN_LABELS,
 		.comment = body->comment_bytes == UINT32_MAX ? NULL : asked->comment,
 		.include = body->process_count == UINT32_MAX ? NULL : asked_report_includes,
 		.include_context = asked,

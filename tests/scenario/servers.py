@@ -181,6 +181,11 @@ class Pyroscope(Server):
         return [{p["name"]: p["value"] for p in s["labels"]}
                 for s in self.json("Series").get("labelsSet", [])]
 
+    def of_span(self, kind, selector, span):
+        """The sum of the samples of a span."""
+        r = self.json("SelectMergeSpanProfile", profileTypeID=kind, labelSelector=selector, spanSelector=[span])
+        return int(r.get("flamegraph", {}).get("total", 0))
+
     def profile(self, kind, selector):
         start, end = self.range()
         body = self.ask("SelectMergeProfile",

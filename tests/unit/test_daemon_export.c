@@ -22,6 +22,7 @@
 #include "base/clock.h"
 #include "base/io.h"
 #include "proto/profile.pb-c.h"
+#include "tests/unit/fiber_record.h"
 #include "tests/unit/report_fixture.h"
 
 enum { SERIES_LIMIT = 64, PLAIN_LIMIT = 16 << 20, WAIT_S = 60 };
@@ -414,6 +415,57 @@ static void one_store_without_labels_removes_them_for_all(void **state)
 	assert_int_equal(sent_of(b, "one")->comments, 1);
 }
 
+/* A sample whose goroutine has a span and another label. */
+static void sample_span(struct bench *b, uint64_t span)
+{
+	struct profile_frame frame = in_program(MAIN, 0, b->world);
+	struct profile_stack stack = { .frames = &frame, .frame_count = 1 };
+	struct profile_sample sample = { .process = b->world->one->number, .count = 1 };
+	union fiber_record record;
+	char text[32];
+	uint32_t losses;
+
+	snprintf(text, sizeof(text), "%016llx", (unsigned long long)span);
+	fiber_record_begin(&record, 1, span);
+	fiber_record_add(&record, "span_id", text);
+	fiber_record_add(&record, "user", "x");
+	assert_int_equal(
+		profile_fiber(b->world->profile, &record.facts, &sample.fiber, &losses), 0);
+	assert_int_equal(profile_stack(b->world->profile, &stack, &sample.stack), 0);
+	assert_int_equal(profile_add(b->world->profile, &sample), 0);
+}
+
+/* Pyroscope finds spans by a label of samples; more than it takes at once are split. */
+static void pyroscope_gets_the_spans(void **state)
+{
+	struct bench *b = *state;
+
+	for (uint64_t span = 1; span <= 20000; span++)
+		sample_span(b, span);
+	begin_with_rules(b, "remote-stores:\n"
+			    "  - type: pyroscope\n    address: http://127.0.0.1:1\n");
+	send_window(b);
+	assert_int_equal(sent_of(b, "one")->samples, 20000);
+	assert_int_equal(sent_of(b, "one")->labelled, 20000);
+	assert_true(sent_of(b, "one")->payloads > 1);
+	assert_true(sent_of(b, "one")->largest <= 16000);
+}
+
+/* Parca drops the labels of samples: they would only make the payloads larger. */
+static void others_get_no_spans(void **state)
+{
+	struct bench *b = *state;
+
+	sample_span(b, 1);
+	sample_span(b, 2);
+	begin_with_rules(b, "remote-stores:\n"
+			    "  - type: parca\n    address: http://127.0.0.1:1\n");
+	send_window(b);
+	assert_int_equal(sent_of(b, "one")->samples, 2);
+	assert_int_equal(sent_of(b, "one")->entries, 1);
+	assert_int_equal(sent_of(b, "one")->labelled, 0);
+}
+
 static void rules_see_how_a_program_was_built(void **state)
 {
 	struct bench *b = *state;
@@ -588,6 +640,8 @@ int main(void)
 		CASE(a_configured_node_overrides_the_host_name),
 		CASE(an_otlp_receiver_gets_more),
 		CASE(one_store_without_labels_removes_them_for_all),
+		CASE(pyroscope_gets_the_spans),
+		CASE(others_get_no_spans),
 		CASE(rules_see_how_a_program_was_built),
 		CASE(stacks_are_counted_once),
 		CASE(figures_of_a_working_store),

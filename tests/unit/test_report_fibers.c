@@ -79,6 +79,57 @@ static void stacks_begin_with_what_created_the_fiber(void **state)
 	assert_int_equal(m->sample[2]->n_location_id, 2);
 }
 
+/* A sample in main of a goroutine with the label KEY. */
+static void add_labelled(struct fixture *f, uint64_t id, const char *key, const char *value)
+{
+	const struct profile_frame frame = in_program(MAIN, 0, f);
+	struct profile_sample sample = { .process = f->one->number, .count = 1 };
+	union fiber_record record;
+	uint32_t losses;
+
+	fiber_record_begin(&record, 1, id);
+	fiber_record_add(&record, "http.route", value);
+	fiber_record_add(&record, key, value);
+	assert_int_equal(profile_fiber(f->profile, &record.facts, &sample.fiber, &losses), 0);
+	assert_int_equal(profile_stack(f->profile, &(struct profile_stack){ &frame, 1, 0, 0 },
+				 &sample.stack),
+		0);
+	assert_int_equal(profile_add(f->profile, &sample), 0);
+}
+
+static void spans_are_the_only_labels(void **state)
+{
+	static const struct {
+		const char *key, *value;
+		bool is_span;
+	} cases[] = {
+		{ "span_id", "9a517183f26a089d", true },
+		{ "span id", "5a4fe264a9c987FE", true },
+		{ "profile_id", "0000000000000001", true },
+		{ "span_id", "0000000000000000", false },
+		{ "span_id", "9a517183f26a089", false },
+		{ "span_id", "9a517183f26a089d0", false },
+		{ "span_id", "9a517183f26a089g", false },
+		{ "trace_id", "9a517183f26a089d", false },
+	};
+	struct fixture *f = *state;
+
+	f->options.no_labels = f->options.span_labels = true;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
+		add_labelled(f, i + 1, cases[i].key, cases[i].value);
+
+	automessage *m = pprof_of(f, NULL);
+
+	/* Those without a span are one. */
+	assert_int_equal(m->n_sample, 4);
+	for (size_t i = 0; i < 3; i++) {
+		assert_int_equal(m->sample[i]->n_label, 1);
+		assert_string_equal(label_text_of(m, i, "span_id"), cases[i].value);
+	}
+	assert_int_equal(m->sample[3]->n_label, 0);
+	assert_int_equal(m->sample[3]->value[0], 5);
+}
+
 #define CASE(name) cmocka_unit_test_setup_teardown(name, report_setup, report_teardown)
 
 int main(void)
@@ -86,6 +137,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		CASE(what_a_fiber_is_is_in_labels),
 		CASE(stacks_begin_with_what_created_the_fiber),
+		CASE(spans_are_the_only_labels),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

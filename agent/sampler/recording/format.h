@@ -88,6 +88,7 @@ struct recording_call {
 enum recording_additions {
 	RECORDING_FILE_HASHES = 1 << 0,
 	RECORDING_BARE_ADDRESSES = 1 << 1,
+	RECORDING_SPAN_LABELS = 1 << 2,
 };
 
 struct recording_report {

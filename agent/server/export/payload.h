@@ -5,8 +5,9 @@
  * names), sorted by name, each name once, UTF-8; they include `__name__` and `service_name`. The
  * pprof is gzip-compressed and obeys what the servers demand: ids 1..N in order, period type and
  * period present, valid UTF-8, sample types samples/count and cpu/nanoseconds. Its samples have
- * labels only if all stores are OTLP or files: Pyroscope would make series of them. If OTLP is
- * among the stores, comments identify the files of its mappings (base/file_hash.h).
+ * all of their labels only if all stores are OTLP or files: Pyroscope would make series of them,
+ * but for `span_id`, which they have if it is among the stores. If OTLP is among the stores,
+ * comments identify the files of its mappings (base/file_hash.h).
  */
 #include <stddef.h>
 #include <stdint.h>

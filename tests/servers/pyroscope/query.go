@@ -170,3 +170,32 @@ func (s *server) SelectMergeProfile(_ context.Context, r *connect.Request[querie
 	}
 	return connect.NewResponse(m.out), nil
 }
+
+// SelectMergeSpanProfile tells the total only.
+func (s *server) SelectMergeSpanProfile(_ context.Context, r *connect.Request[querierv1.SelectMergeSpanProfileRequest]) (*connect.Response[querierv1.SelectMergeSpanProfileResponse], error) {
+	wanted, err := parseSelector(r.Msg.LabelSelector)
+	if err != nil {
+		return nil, err
+	}
+	spans := map[string]bool{}
+	for _, id := range r.Msg.SpanSelector {
+		spans[id] = true
+	}
+	graph := &querierv1.FlameGraph{}
+	s.store.Lock()
+	defer s.store.Unlock()
+	for i := range s.store.profiles {
+		k := &s.store.profiles[i]
+		for t := range k.profile.SampleType {
+			if !k.matches(wanted, r.Msg.Start, r.Msg.End) || k.typeID(t) != r.Msg.ProfileTypeID {
+				continue
+			}
+			for _, x := range k.profile.Sample {
+				if spans[spanOf(k.profile, x)] {
+					graph.Total += x.Value[t]
+				}
+			}
+		}
+	}
+	return connect.NewResponse(&querierv1.SelectMergeSpanProfileResponse{Flamegraph: graph}), nil
+}

@@ -148,6 +148,18 @@ func key(labels map[string]string) string {
 	return strings.Join(pairs, ",")
 }
 
+// span is the label by which samples of a span are found. Of the string labels it alone makes no series.
+const span = "span_id"
+
+func spanOf(p *profilev1.Profile, s *profilev1.Sample) string {
+	for _, l := range s.Label {
+		if key := text(p, l.Key); (key == span || key == "profile_id") && len(text(p, l.Str)) == 16 {
+			return text(p, l.Str)
+		}
+	}
+	return ""
+}
+
 // split makes a series of each set of string labels; numeric labels are dropped.
 func split(labels map[string]string, p *profilev1.Profile) map[string]map[string]string {
 	all := map[string]map[string]string{}
@@ -157,11 +169,10 @@ func split(labels map[string]string, p *profilev1.Profile) map[string]map[string
 			own[k] = v
 		}
 		for _, l := range s.Label {
-			if l.Str != 0 {
+			if key := text(p, l.Key); l.Str != 0 && key != span && key != "profile_id" {
 				own[text(p, l.Key)] = text(p, l.Str)
 			}
 		}
-		s.Label = nil
 		all[key(own)] = own
 	}
 	return all

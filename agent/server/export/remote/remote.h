@@ -27,6 +27,7 @@ enum remote_property {
 	REMOTE_TAKES_SAMPLE_LABELS = 1 << 3,
 	REMOTE_WANTS_SAMPLE_LABELS = 1 << 4, /* and stores them */
 	REMOTE_WANTS_FILE_HASHES = 1 << 5, /* of mappings, in the pprof comments */
+	REMOTE_WANTS_SPANS = 1 << 7, /* of sample labels it takes those by which it finds spans */
 	REMOTE_TAKES_DEBUGINFO = 1 << 6, /* it symbolizes with what --debuginfo-upload sends */
 };
 
