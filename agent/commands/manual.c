@@ -195,8 +195,9 @@ static const struct entry status_entries[] = {
 	{ "1", "Failed; standard error says why and what to do." },
 	{ "2", "Usage error: a bad option, value or settings file." },
 	{ "status of CMD",
-		"Of record, latency and trace with a CMD that ends the run with another status than 0: "
-		"that status; 128 + N if signal N has killed it, 126 if it cannot be executed, "
+		"Of record, latency and trace with a CMD that ends the run with another status "
+		"than 0: that status; 128 + N if signal N has killed it, 126 if it cannot be "
+		"executed, "
 		"127 if it is not there. Standard error says if fathom itself has failed, too." },
 };
 

@@ -7,8 +7,8 @@
  *           7f0c1e2a3b40 memmove+0x20 (/usr/lib/libc.so.6)
  *
  * Without stacks the only frame is at the end of the first line, and no empty line follows. Which
- * fields there are depends on the options; what is missing is left out. All of a text is foreign: its lines are looked at one
- * by one, and only copied where they end.
+ * fields there are depends on the options; what is missing is left out. All of a text is foreign:
+ * its lines are looked at one by one, and only copied where they end.
  */
 #include "agent/commands/text_profile.h"
 
@@ -40,7 +40,7 @@ struct text_profile {
 	char line[LINE_BYTES];
 	char events[MAX_EVENTS][64];
 	size_t event_count;
-	struct pprof *pprof; /* NULL while events are collected: frames and samples are only passed */
+	struct pprof *pprof; /* NULL: events are collected, frames and samples passed */
 	uint64_t locations[PPROF_MAX_FRAMES]; /* of the current sample */
 	size_t location_count;
 	uint64_t samples;
