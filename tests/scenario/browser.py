@@ -21,6 +21,14 @@ KEYS = {"Enter": "\ue007", "Escape": "\ue00c", "ArrowLeft": "\ue012", "ArrowUp":
         "ArrowRight": "\ue014", "ArrowDown": "\ue015", "Home": "\ue011", "Tab": "\ue004"}
 WAIT_S = 120
 
+# Code of a test, behind the work that the page does in slices (page/slices.js).
+SETTLED = """const given = arguments;
+return (async () => {
+    if (typeof app !== "undefined" && app.settled) await app.settled();
+    return (function () { %s
+    }).apply(null, given);
+})()"""
+
 
 class Browser:
     def __init__(self, width=1280, height=800, dark=False, user=None):
@@ -110,6 +118,10 @@ class Browser:
         self._call("POST", "/url", {"url": url})
 
     def js(self, code, *arguments):
+        """What CODE returns, run once the page shows what it was asked for, perhaps tasks ago."""
+        return self.js_now(SETTLED % code, *arguments)
+
+    def js_now(self, code, *arguments):
         return self._call("POST", "/execute/sync", {"script": code, "args": list(arguments)})
 
     def wait(self, code, *arguments, seconds=WAIT_S):

@@ -9,8 +9,8 @@ const fs = require("node:fs");
 const path = require("node:path");
 const vm = require("node:vm");
 const page = path.join(__dirname, "../../agent/server/serve/page");
-const [pprof, samples, tree, format, latency, address, timeline, around] =
-	["pprof", "samples", "tree", "format", "latency", "address", "timeline", "around"]
+const [slices, pprof, samples, tree, format, latency, address, timeline, around] =
+	["slices", "pprof", "samples", "tree", "format", "latency", "address", "timeline", "around"]
 	.map((name) => require(path.join(page, name + ".js")));
 
 /* FILES: [{ path, group, timeMs, durationMs }] → Samples of all of them except the paths in FORGET. */
@@ -50,7 +50,7 @@ function makePage(client) {
 	class View { show() {} draw() {} setTheme() {} }
 	const context = {
 		console, performance, setTimeout: () => 0, clearTimeout() {}, matchMedia: () => anything,
-		document: anything, window: anything, location: anything, history: anything, samples, format, tree, address, pprof: {},
+		document: anything, window: anything, location: anything, history: anything, slices, samples, format, tree, address, pprof: {},
 		flame: { Flame: View }, timeline: { Timeline: View },
 		table: { FunctionTable: View }, tip: { Tip: View }, around: { AroundView: View }, latency: { LatencyView: View },
 		controls: { byId: () => anything, press() {} }, fileSource: { embedded: () => null, listen() {} },
@@ -60,7 +60,7 @@ function makePage(client) {
 	const text = fs.readFileSync(path.join(page, "app.js"), "utf8");
 	vm.createContext(context);
 	vm.runInContext(text.replace("page.start();", "globalThis.made = page;"), context);
-	context.made.show = () => {};
+	context.made.show = context.made.showButtons = () => {};
 	context.made.fail = (error) => { throw error; };
 	return context.made;
 }

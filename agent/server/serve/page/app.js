@@ -40,6 +40,7 @@ const app = (() => {
 			this.floorMs = 0; /* profiles from before this time do not fit and are not loaded */
 			this.generation = 0;
 			this.refreshing = false; /* something is on its way */
+			this.works = new Map(); /* name → work in slices that goes on */
 			this.loading = true;
 			this.away = "";
 			this.fault = "";
@@ -124,6 +125,8 @@ const app = (() => {
 				this.loading = false;
 			}
 			this.update();
+			await this.settled();
+			if (mine !== this.generation) return;
 			if (this.state.live && !this.client.isFiles && !document.hidden)
 				this.timer = setTimeout(() => this.refresh(), pause);
 		}
@@ -212,17 +215,20 @@ const app = (() => {
 			if (mine !== this.generation) return [];
 			if (merged && merged.tooLarge) return this.loadHalves(files, mine);
 			if (!merged) return files;
-			this.addMerged(files, merged);
+			await this.addMerged(files, merged, mine);
 			return [];
 		}
 
 		/* As many of FILES as there is room for; what is beyond the limits makes room for newer ones. */
-		addMerged(files, merged) {
+		async addMerged(files, merged, mine) {
 			const left = new Map(files.map((f) => [f.path, f]));
+			const isFull = () => this.isFull() || mine !== this.generation;
 			for (;;) {
 				for (const [path, file] of left) if (file.timeMs < this.floorMs) left.delete(path);
 				if (!left.size) return;
-				for (const path of this.samples.addMerged(left, merged, () => this.isFull())) this.bad.add(path);
+				const bad = await slices.run(this.samples.addingMerged(left, merged, isFull));
+				if (mine !== this.generation) return;
+				for (const path of bad) this.bad.add(path);
 				if (!this.isFull()) return;
 				if (this.forget()) this.update();
 			}
@@ -241,22 +247,26 @@ const app = (() => {
 			let loaded = 0;
 			await client.each(wanted, async (file) => {
 				if (mine !== this.generation) return;
-				await this.loadOne(file);
+				await this.loadOne(file, mine);
 				loaded++;
 				const start = performance.now();
 				if (mine !== this.generation || start - drawn < pause || loaded === wanted.length) return;
+				drawn = Infinity; /* nobody else begins to draw */
 				this.update();
+				await this.settled();
 				drawn = performance.now();
 				pause = Math.max(PROGRESS_MS, PROGRESS_SHARE * (drawn - start));
 			});
 		}
 
-		async loadOne(file) {
+		async loadOne(file, mine) {
 			if (file.timeMs < this.floorMs) return;
 			try {
 				const profile = await this.client.profile(file);
 				if (!profile || file.timeMs < this.floorMs) return;
-				if (!this.samples.add(file, profile)) this.bad.add(file.path);
+				const isAdded = await slices.run(this.samples.adding(file, profile));
+				if (mine !== this.generation) return;
+				if (!isAdded) this.bad.add(file.path);
 			} catch (error) {
 				if (error instanceof client.Away || error instanceof client.Unauthorized) throw error;
 				this.bad.add(file.path); /* broken gzip or a broken message; told in the notice */
@@ -338,16 +348,54 @@ const app = (() => {
 			return { now: [middle, span.end], base: [span.start, middle] };
 		}
 
-		/* Whatever goes wrong in here is told, and the next answer of the agent is another try. */
+		/*
+		 * Whatever goes wrong in here is told, and the next answer of the agent is another try. What
+		 * is shown stays until all of the new is there, which may be tasks later: settled().
+		 */
 		update() {
 			try {
-				this.compute();
-				this.show();
-				this.remember();
-				this.fault = "";
+				this.begin("update", this.compute(), (made) => {
+					Object.assign(this, made);
+					this.show();
+					this.remember();
+					this.fault = "";
+				});
+				if (this.works.has("update")) this.showButtons(); /* what was pressed shows at once */
 			} catch (error) {
 				this.fail(error);
 			}
+		}
+
+		/* Does WORK in slices and calls SHOW with its value, unless other work of that NAME was begun. */
+		begin(name, work, show) {
+			const end = (value) => {
+				if (this.works.get(name) !== work) return;
+				this.ended(name, work);
+				show(value);
+			};
+			const fail = (error) => {
+				this.ended(name, work);
+				this.fail(error);
+			};
+			this.works.set(name, work);
+			try {
+				const value = slices.run(work, () => this.works.get(name) === work);
+				if (!value || !value.then) return void end(value); /* all in this task */
+				byId("stage").setAttribute("aria-busy", "true");
+				value.then(end).catch(fail);
+			} catch (error) {
+				fail(error);
+			}
+		}
+
+		ended(name, work) {
+			if (this.works.get(name) === work) this.works.delete(name);
+			if (!this.works.size) byId("stage").setAttribute("aria-busy", "false");
+		}
+
+		/* Whether all that was asked for is shown. */
+		async settled() {
+			while (this.works.size) await slices.pause();
 		}
 
 		fail(error) {
@@ -356,40 +404,54 @@ const app = (() => {
 			this.showNotice();
 		}
 
-		compute() {
-			const { state } = this;
-			this.files = this.listed.map((f) => this.samples.files.get(f.path)).filter(Boolean);
-			this.shown = this.ranges(this.files);
-			const baseline = this.sides();
-			this.covered = samples.spans(this.nowFiles).covered;
-			this.scale = state.diff ? this.scaleOf(baseline) : 0;
-			this.facets = this.samples.facets(this.files, state.filter);
-			this.rows = this.samples.rows(
-				{ files: this.nowFiles, baseline, filter: state.filter, by: this.by(),
-					merge: state.unnamed === "module" });
-			this.tree = new tree.Tree(this.rows, this.samples.frames.items,
-				{ inverted: state.inverted, scale: this.scale });
-			this.used = this.tree.used();
+		/* What the page shows of the state: members of this object. */
+		*compute() {
+			const { filter, inverted, unnamed } = this.state;
+			const files = this.listed.map((f) => this.samples.files.get(f.path)).filter(Boolean);
+			const shown = this.ranges(files);
+			const { nowFiles, baseline } = this.sides(files, shown);
+			const { covered } = samples.spans(nowFiles);
+			const scale = this.state.diff ? this.scaleOf(baseline, covered) : 0;
+			const { facets, rows } = yield* this.summed(files,
+				{ files: nowFiles, baseline, filter, by: this.by(), merge: unnamed === "module" });
+			const made = yield* tree.Tree.making(rows, this.samples.frames.items, { inverted, scale });
+			return { files, shown, nowFiles, covered, scale, facets, rows, tree: made, used: made.used() };
 		}
 
-		/* Splits `files` into `nowFiles` and the baseline, which it returns. */
-		sides() {
+		/* Sums of the samples in FILES. Those of the last question are kept: the tree may only be turned. */
+		*summed(files, question) {
+			const { samples: all } = this;
+			const lists = [files, question.files, question.baseline];
+			const key = JSON.stringify({ ...question, files: 0, baseline: 0 });
+			const last = this.lastSums;
+			const isLast = last && last.all === all && last.epoch === all.epoch && last.key === key &&
+				lists.every((list, i) => list.length === last.lists[i].length && list.every((f, k) => f === last.lists[i][k]));
+			if (isLast) return last;
+			const { epoch } = all;
+			const facets = yield* all.finding(files, question.filter);
+			const rows = yield* all.collecting(question);
+			this.lastSums = { all, epoch, key, lists, facets, rows };
+			return this.lastSums;
+		}
+
+		/* Splits FILES into those that are shown and the baseline. */
+		sides(files, shown) {
 			if (this.client.isFiles) {
-				this.nowFiles = this.files.filter((f) => !f.base);
-				return this.state.diff ? this.files.filter((f) => f.base) : [];
+				const baseline = this.state.diff ? files.filter((f) => f.base) : [];
+				return { nowFiles: files.filter((f) => !f.base), baseline };
 			}
-			this.nowFiles = this.within(this.files, this.shown.now);
-			return this.shown.base ? this.within(this.files, this.shown.base) : [];
+			return { nowFiles: this.within(files, shown.now),
+				baseline: shown.base ? this.within(files, shown.base) : [] };
 		}
 
 		/*
 		 * What to multiply the values of BASELINE with. What adds up over time is compared as of
 		 * the same time; what does not (memory in use), or has no known time, as it is.
 		 */
-		scaleOf(baseline) {
+		scaleOf(baseline, covered) {
 			if (!baseline.length) return 0;
 			const baseCovered = samples.spans(baseline).covered;
-			if (this.inTime() && baseCovered && this.covered) return this.covered / baseCovered;
+			if (this.inTime() && baseCovered && covered) return covered / baseCovered;
 			return this.client.isFiles ? 1 : 0;
 		}
 
@@ -551,7 +613,7 @@ const app = (() => {
 			this.searchFault = "";
 			this.flags = null;
 			try {
-				if (search) this.flags = tree.search(this.samples.frames.items, search, regex);
+				if (search) this.flags = tree.search(this.tree.frames, search, regex);
 			} catch (error) {
 				this.searchFault = error.message;
 			}
@@ -572,29 +634,30 @@ const app = (() => {
 		}
 
 		showTable() {
-			const rows = this.tree.rowsOf(this.node);
-			const frames = this.samples.frames.items;
-			this.table.show({
-				entries: tree.functions(rows, frames), frames, whole: this.tree.value(this.node),
-				type: this.samples.type, scale: this.scale, flags: this.flags,
-			});
+			const { frames } = this.tree;
+			const { scale, flags } = this;
+			const whole = this.tree.value(this.node);
+			this.begin("table", tree.summing(this.tree.rowsOf(this.node), frames), (entries) =>
+				this.table.show({ entries, frames, whole, type: this.samples.type, scale, flags }));
 		}
 
 		/* All its callers: what the graph is zoomed to does not count here. */
 		showFunction() {
-			const frames = this.samples.frames.items;
-			if (!this.state.fn) this.state.fn = this.heaviest();
-			if (!this.state.fn) return;
-			this.around.show({ rows: this.tree.rows, frames, fn: this.state.fn, whole: this.tree.value(tree.ROOT),
-				type: this.samples.type, scale: this.scale, flags: this.flags });
+			const { scale, flags } = this;
+			const whole = this.tree.value(tree.ROOT);
+			this.begin("function", this.makeFunction(), (made) => {
+				if (!made) return;
+				this.around.show(made, { fn: this.state.fn, whole, type: this.samples.type, scale, flags });
+				this.showDetails();
+				this.remember();
+			});
 		}
 
-		/* The function with the most time of its own. */
-		heaviest() {
-			const frames = this.samples.frames.items;
-			const entries = tree.functions(this.tree.rows, frames);
-			const first = entries.reduce((a, b) => (a && a.self >= b.self ? a : b), null);
-			return first && { name: frames[first.frame].name, module: frames[first.frame].module };
+		*makeFunction() {
+			const { frames, rows } = this.tree;
+			if (!this.state.fn) this.state.fn = yield* heaviest(rows, frames);
+			const { fn } = this.state;
+			return fn && (yield* this.around.making({ rows, frames, fn, scale: this.scale }));
 		}
 
 		hasProbes() {
@@ -709,7 +772,7 @@ const app = (() => {
 			const frame = this.frameAt();
 			this.setView(toTable ? "table" : "flame");
 			if (!inside) return;
-			if (toTable) this.table.focus(frame);
+			if (toTable) this.settled().then(() => this.table.focus(frame));
 			else byId("graph").focus();
 		}
 
@@ -840,10 +903,11 @@ const app = (() => {
 		}
 
 		async download() {
+			await this.settled(); /* numbers of rows are of the tree that is shown */
 			const { filter } = this.state;
 			const by = this.by();
 			const keep = this.node ? this.tree.rowsOf(this.node) : null;
-			const profile = this.samples.profile({ files: this.nowFiles, filter, by, keep });
+			const profile = await slices.run(this.samples.choosing({ files: this.nowFiles, filter, by, keep }));
 			const bytes = await pprof.encode(profile);
 			const start = new Date(samples.spans(this.nowFiles).start).toISOString();
 			const link = document.createElement("a");
@@ -990,8 +1054,16 @@ const app = (() => {
 			const fold = () => { byId("filters").open = !narrow.matches; };
 			narrow.addEventListener("change", fold);
 			fold();
+			Object.assign(this, slices.finish(this.compute())); /* nothing yet */
 			this.visit();
 		}
+	}
+
+	/* The function with the most time of its own; null without one. */
+	function* heaviest(rows, frames) {
+		const entries = yield* tree.summing(rows, frames);
+		const first = entries.reduce((a, b) => (a && a.self >= b.self ? a : b), null);
+		return first && { name: frames[first.frame].name, module: frames[first.frame].module };
 	}
 
 	/* Splits FILES, in order, into lists of at most BYTES. */

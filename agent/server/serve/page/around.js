@@ -10,6 +10,7 @@
 
 const around = (() => {
 	const MAX_LINES = 100;
+	const { ITEMS, finish } = typeof module === "object" ? require("./slices.js") : slices;
 
 	/*
 	 * The ROWS (samples.js) that go through FN ({ name, module }), cut at its outermost call:
@@ -17,12 +18,14 @@ const around = (() => {
 	 * differ in being inlined or not; -1: nothing goes through it. LINES: [{ file, line, self,
 	 * total }], heaviest first, line 0 = unknown.
 	 */
-	function cut(rows, frames, fn) {
+	function* cutting(rows, frames, fn) {
 		const isIt = Uint8Array.from(frames, (f) => (f.name === fn.name && f.module === fn.module ? 1 : 0));
 		const frame = isIt.indexOf(1);
 		const found = { frame, callers: [], callees: [], lines: [], self: 0, total: 0 };
 		const lines = new Map();
+		let seen = 0;
 		for (const row of frame < 0 ? [] : rows) {
+			if (++seen % ITEMS === 0) yield;
 			const first = row.frames.findIndex((f) => isIt[f]);
 			if (first < 0) continue;
 			const part = (from, to) => ({ ...row, group: -1, lines: row.lines.slice(from, to),
@@ -38,6 +41,10 @@ const around = (() => {
 		}
 		found.lines = [...lines.values()].sort((a, b) => b.total - a.total || a.line - b.line);
 		return found;
+	}
+
+	function cut(rows, frames, fn) {
+		return finish(cutting(rows, frames, fn));
 	}
 
 	/* A line counts once in a stack, however often its function is in it. */
@@ -96,11 +103,15 @@ const around = (() => {
 			if (frame) this.events.choose({ name: frame.name, module: frame.module });
 		}
 
-		/* FN as cut() takes it; WHOLE the value of all rows; SCALE and FLAGS as in a Tree and a Flame. */
-		show({ rows, frames, fn, whole, type, scale, flags }) {
-			const found = cut(rows, frames, fn);
-			const trees = [new tree.Tree(found.callers, frames, { inverted: true, scale }),
-				new tree.Tree(found.callees, frames, { scale })];
+		/* What show() takes of ROWS, FRAMES and FN, as cut() takes them, as work for slices.run(). */
+		*making({ rows, frames, fn, scale }) {
+			const found = yield* cutting(rows, frames, fn);
+			return { found, trees: [yield* tree.Tree.making(found.callers, frames, { inverted: true, scale }),
+				yield* tree.Tree.making(found.callees, frames, { scale })] };
+		}
+
+		/* WHOLE: the value of all rows; SCALE and FLAGS as in a Tree and a Flame. */
+		show({ found, trees }, { fn, whole, type, scale, flags }) {
 			this.title.textContent = format.clean(fn.name);
 			const part = (value) => `${format.value(value, type)} (${format.percent(value, whole)})`;
 			this.figures.textContent = found.frame < 0 ? "not in what is shown" :

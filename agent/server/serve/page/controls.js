@@ -13,26 +13,33 @@ const controls = (() => {
 
 	/* ---- choices ------------------------------------------------------------------------- */
 
+	/* The heaviest of CHOICES, in order. There may be one for each goroutine. */
+	function heaviest(choices) {
+		const values = Float64Array.from(choices.values()).sort();
+		const least = values[values.length - MAX_CHOICES] || 0;
+		return [...choices].filter(([, value]) => value >= least)
+			.sort((a, b) => b[1] - a[1]).slice(0, MAX_CHOICES);
+	}
+
 	/* CHOICES: Map from text to value. The chosen one stays even where nothing has it any more. */
 	function fillSelect(select, choices, chosen) {
 		if (document.activeElement === select) return; /* perhaps open */
 		const whole = [...choices.values()].reduce((a, b) => a + b, 0);
-		const sorted = [...choices].sort((a, b) => b[1] - a[1]);
-		const listed = sorted.slice(0, MAX_CHOICES);
+		const listed = heaviest(choices);
 		if (chosen && !listed.some(([text]) => text === chosen))
 			listed.push([chosen, choices.get(chosen) || 0]);
-		const options = [new Option(`all (${sorted.length.toLocaleString("en")})`, "")];
+		const options = [new Option(`all (${choices.size.toLocaleString("en")})`, "")];
 		for (const [text, value] of listed)
 			options.push(new Option(`${format.clean(text)}  ·  ${format.percent(value, whole)}`, text));
-		if (sorted.length > MAX_CHOICES) {
-			const more = new Option(`${sorted.length - MAX_CHOICES} more, lighter ones`, "");
+		if (choices.size > MAX_CHOICES) {
+			const more = new Option(`${choices.size - MAX_CHOICES} more, lighter ones`, "");
 			more.disabled = true;
 			options.push(more);
 		}
 		select.replaceChildren(...options);
 		select.value = chosen;
 		select.classList.toggle("set", Boolean(chosen));
-		select.disabled = !chosen && sorted.length <= 1 && (!sorted.length || sorted[0][0] === samples.WITHOUT);
+		select.disabled = !chosen && choices.size <= 1 && (!choices.size || choices.has(samples.WITHOUT));
 	}
 
 	/* What stacks can be put under: the choices of the page, and KEYS of labels. */

@@ -47,9 +47,17 @@ const flame = (() => {
 		return `rgb(${mixed.join(" ")})`;
 	}
 
-	/* The first of LIST from LOW on that is not below: BELOW(item) is true for those before it. */
+	/*
+	 * The first of LIST from LOW on that is not below: BELOW(item) is true for those before it. It is
+	 * near LOW where boxes are wide.
+	 */
 	function lowerBound(list, below, low = 0) {
-		let high = list.length;
+		let high = low;
+		for (let step = 1; high < list.length && below(list[high]); step *= 2) {
+			low = high + 1;
+			high += step;
+		}
+		high = Math.min(high, list.length);
 		while (low < high) {
 			const middle = (low + high) >> 1;
 			if (below(list[middle])) low = middle + 1;
@@ -64,6 +72,7 @@ const flame = (() => {
 			Object.assign(this, { scroller, canvas, spacer, events });
 			this.context = canvas.getContext("2d");
 			this.tree = null;
+			this.total = 0; /* pixels of all rows */
 			this.zoom = 0;
 			this.selected = -1;
 			this.hovered = -1;
@@ -81,19 +90,14 @@ const flame = (() => {
 		show(shown, { zoom = 0, selected = -1, flags = null, diff = false }) {
 			if (!this.tree || this.tree.frames !== shown.frames) this.labels.clear();
 			Object.assign(this, { tree: shown, zoom, selected, flags, diff, hovered: -1 });
-			this.measure();
+			this.total = (shown.height(zoom) + 1) * ROW;
+			if (this.measure()) this.draw();
+			else this.later(); /* apart from what else there is to show */
 		}
 
 		setFlags(flags) {
 			this.flags = flags;
 			this.later();
-		}
-
-		setZoom(node) {
-			this.zoom = node;
-			this.hovered = -1;
-			this.scroller.scrollTop = 0;
-			this.measure();
 		}
 
 		select(node) {
@@ -121,29 +125,31 @@ const flame = (() => {
 			return this.tree.depth[node] - this.tree.depth[this.zoom];
 		}
 
-		/* Gives the box its height and the canvas its size, then draws. */
+		/* Gives the box its height and the canvas its size. True: it has to be drawn at once, it is empty. */
 		measure() {
 			const { clientWidth: width, clientHeight: height } = this.scroller;
 			const ratio = window.devicePixelRatio || 1;
-			const total = this.tree ? (this.tree.height(this.zoom) + 1) * ROW : 0;
 			this.width = width;
 			this.height = height;
 			this.ratio = ratio;
-			this.spacer.style.height = Math.max(0, total - height) + "px";
+			this.spacer.style.height = Math.max(0, this.total - height) + "px";
 			this.canvas.style.width = width + "px";
 			this.canvas.style.height = height + "px";
+			this.scale = this.tree && this.tree.width(this.zoom) ? width / this.tree.width(this.zoom) : 0;
 			const [w, h] = [Math.round(width * ratio), Math.round(height * ratio)];
-			if (this.canvas.width !== w || this.canvas.height !== h) {
-				this.canvas.width = w;
-				this.canvas.height = h;
-			}
-			this.draw(); /* at once: a canvas that was resized is empty until then */
+			if (this.canvas.width === w && this.canvas.height === h) return false;
+			this.canvas.width = w;
+			this.canvas.height = h;
+			return true;
 		}
 
 		later() {
 			if (this.pending) return;
 			this.pending = true;
-			requestAnimationFrame(() => this.draw());
+			requestAnimationFrame(() => {
+				this.measure(); /* what else was shown may have moved it */
+				this.draw();
+			});
 		}
 
 		/* ---- drawing --------------------------------------------------------------------- */
@@ -157,7 +163,6 @@ const flame = (() => {
 			context.font = FONT;
 			context.textBaseline = "middle";
 			this.letter = this.letter || context.measureText("m").width;
-			this.scale = this.width / this.tree.width(this.zoom);
 			const top = this.scroller.scrollTop;
 			const first = Math.floor(top / ROW);
 			const last = Math.ceil((top + this.height) / ROW);
@@ -173,7 +178,9 @@ const flame = (() => {
 			const end = t.end[zoom];
 			const left = t.x(zoom);
 			let drawn = -1; /* right edge, in pixels of the device */
-			const hidden = (n) => (t.x(n) + t.width(n) - left) * this.scale * this.ratio < drawn + 1;
+			const { rowEnd, sums: { x: right } } = t;
+			const pixel = this.scale * this.ratio;
+			const hidden = (n) => (right[rowEnd[n]] - left) * pixel < drawn + 1;
 			let i = lowerBound(level, (n) => n < zoom);
 			for (; i < level.length && level[i] < end; i = lowerBound(level, hidden, i + 1)) {
 				const node = level[i];
@@ -294,7 +301,7 @@ const flame = (() => {
 			});
 			scroller.addEventListener("scroll", () => this.later(), { passive: true });
 			scroller.addEventListener("keydown", (e) => this.key(e));
-			new ResizeObserver(() => this.measure()).observe(scroller);
+			new ResizeObserver(() => this.measure() && this.draw()).observe(scroller);
 		}
 
 		hover(node) {

@@ -13,6 +13,7 @@ const pprof = (() => {
 	const MAX_BYTES = 128 << 20; /* after gzip */
 	const MAX_ITEMS = 4 << 20; /* of one kind */
 	const MAX_DEPTH = 16384; /* locations of a sample; lines of a location; labels of a sample */
+	const { ITEMS, finish, run } = typeof module === "object" ? require("./slices.js") : slices;
 
 	class BadProfile extends Error {}
 
@@ -37,7 +38,12 @@ const pprof = (() => {
 		/* An unsigned varint: Number below 2^53, else BigInt. */
 		number() {
 			let value = 0;
-			for (let shift = 0; shift < 49; shift += 7) {
+			for (let shift = 0; shift < 28; shift += 7) {
+				const byte = this.byte();
+				value |= (byte & 0x7f) << shift;
+				if (byte < 0x80) return value;
+			}
+			for (let shift = 28; shift < 49; shift += 7) {
 				const byte = this.byte();
 				value += (byte & 0x7f) * 2 ** shift;
 				if (byte < 0x80) return value;
@@ -104,40 +110,43 @@ const pprof = (() => {
 		return Number.isSafeInteger(number) ? number : big;
 	}
 
-	/*
-	 * A message of single fields. SHAPE: field number → [name, signed]; all of them are numbers.
-	 * FIELDS: field number → function of (reader, message), for what is not.
-	 */
-	function message(reader, shape, fields = {}) {
-		const result = {};
-		for (const [name] of Object.values(shape)) result[name] = 0;
-		while (reader.next()) {
-			const known = shape[reader.field];
-			if (known && reader.wire === 0) {
-				result[known[0]] = known[1] ? reader.signed() : reader.number();
-			} else if (fields[reader.field]) {
-				fields[reader.field](reader, result);
-			} else {
-				reader.skip();
-			}
-		}
+	/* The single fields of a message, all numbers, from FIELDS: field number → [name, signed]. */
+	function shape(fields) {
+		const names = Object.values(fields).map(([name]) => [name, 0]);
+		return { fields: Object.assign([], fields), zeros: Object.fromEntries(names), list: Object.entries(fields) };
+	}
+
+	/* The field that READER is at. MORE: field number → function of (reader, message) for other fields. */
+	function readField(reader, result, { fields }, more) {
+		const known = fields[reader.field];
+		if (known && reader.wire === 0)
+			result[known[0]] = known[1] ? reader.signed() : reader.number();
+		else if (more && more[reader.field])
+			more[reader.field](reader, result);
+		else
+			reader.skip();
+	}
+
+	function message(reader, shaped, more = null) {
+		const result = { ...shaped.zeros };
+		while (reader.next()) readField(reader, result, shaped, more);
 		return result;
 	}
 
-	const VALUE_TYPE = { 1: ["type"], 2: ["unit"] };
-	const LABEL = { 1: ["key"], 2: ["text"], 3: ["number", true], 4: ["unit"] };
-	const MAPPING = {
+	const VALUE_TYPE = shape({ 1: ["type"], 2: ["unit"] });
+	const LABEL = shape({ 1: ["key"], 2: ["text"], 3: ["number", true], 4: ["unit"] });
+	const MAPPING = shape({
 		1: ["id"], 2: ["start"], 3: ["limit"], 4: ["offset"], 5: ["file"], 6: ["buildId"],
 		7: ["hasFunctions"], 8: ["hasFilenames"], 9: ["hasLineNumbers"], 10: ["hasInlineFrames"],
-	};
-	const LOCATION = { 1: ["id"], 2: ["mapping"], 3: ["address"], 5: ["folded"] };
-	const LINE = { 1: ["function"], 2: ["line", true], 3: ["column", true] };
-	const FUNCTION = {
+	});
+	const LOCATION = shape({ 1: ["id"], 2: ["mapping"], 3: ["address"], 5: ["folded"] });
+	const LINE = shape({ 1: ["function"], 2: ["line", true], 3: ["column", true] });
+	const FUNCTION = shape({
 		1: ["id"], 2: ["name"], 3: ["systemName"], 4: ["file"], 5: ["startLine", true],
-	};
-	const PROFILE = {
+	});
+	const PROFILE = shape({
 		9: ["timeNs", true], 10: ["durationNs", true], 12: ["period", true], 14: ["defaultType"],
-	};
+	});
 
 	/* ---- reading ------------------------------------------------------------------------- */
 
@@ -151,12 +160,25 @@ const pprof = (() => {
 		return location;
 	}
 
-	function readSample(reader) {
+	/* LABELS: labels of samples before. Equal ones are one object, since most samples share theirs. */
+	function readLabel(reader, labels) {
+		const label = message(reader, LABEL);
+		const { key, text, number, unit } = label;
+		const parts = text ? [key, text, 0] : [key * 512 + unit, number, 1];
+		const isSmall = key < 1 << 18 && unit < 512 && number >= 0 && parts[1] < 2 ** 25;
+		const name = isSmall && !(text && (number || unit)) ? parts[0] * 2 ** 26 + parts[1] * 2 + parts[2] : label;
+		const known = labels.get(name);
+		if (known) return known;
+		labels.set(name, label);
+		return label;
+	}
+
+	function readSample(reader, labels) {
 		const sample = { locations: [], values: [], labels: [] };
 		while (reader.next()) {
 			if (reader.field === 1) reader.numbers(sample.locations, false);
 			else if (reader.field === 2) reader.numbers(sample.values, true);
-			else if (reader.field === 3) sample.labels.push(message(reader.sub(), LABEL));
+			else if (reader.field === 3) sample.labels.push(readLabel(reader.sub(), labels));
 			else reader.skip();
 		}
 		if (Math.max(sample.locations.length, sample.labels.length) > MAX_DEPTH)
@@ -165,45 +187,59 @@ const pprof = (() => {
 	}
 
 	/* The message as it stands in the bytes: ids and string numbers. */
-	function readRaw(bytes) {
+	function* readRaw(bytes) {
 		const lists = {
 			types: [], samples: [], mappings: [], locations: [], functions: [], strings: [],
 			comments: [], period: [],
 		};
+		const labels = new Map();
 		const add = (list, item) => {
 			if (list.length >= MAX_ITEMS) throw new BadProfile("too many items");
 			list.push(item);
 		};
-		const raw = message(new Reader(bytes), PROFILE, {
+		const more = {
 			1: (r) => add(lists.types, message(r.sub(), VALUE_TYPE)),
-			2: (r) => add(lists.samples, readSample(r.sub())),
+			2: (r) => add(lists.samples, readSample(r.sub(), labels)),
 			3: (r) => add(lists.mappings, message(r.sub(), MAPPING)),
 			4: (r) => add(lists.locations, readLocation(r.sub())),
 			5: (r) => add(lists.functions, message(r.sub(), FUNCTION)),
 			6: (r) => add(lists.strings, r.text()),
 			11: (r) => add(lists.period, message(r.sub(), VALUE_TYPE)),
 			13: (r) => r.numbers(lists.comments, false),
-		});
-		return Object.assign(raw, { lists });
+		};
+		const raw = { ...PROFILE.zeros, lists, labels: [] };
+		const reader = new Reader(bytes);
+		for (let count = 1; reader.next(); count++) {
+			readField(reader, raw, PROFILE, more);
+			if (count % ITEMS === 0) yield;
+		}
+		raw.labels = [...labels.values()];
+		return raw;
 	}
 
 	/* A function from ids to indices: -1 for 0, BadProfile for what nothing has. */
 	function idTable(items, what) {
-		const table = new Map();
-		items.forEach((item, index) => {
-			if (!item.id || table.has(item.id)) throw new BadProfile(what + " ids are not unique");
-			table.set(item.id, index);
-			delete item.id;
-		});
+		const isDense = items.every((item, index) => item.id === index + 1);
+		const table = isDense ? null : sparseTable(items, what);
+		const { length } = items;
 		return (id) => {
 			if (!id) return -1;
-			const index = table.get(id);
+			const index = table ? table.get(id) : typeof id === "number" && id <= length ? id - 1 : undefined;
 			if (index === undefined) throw new BadProfile("there is no " + what + " " + id);
 			return index;
 		};
 	}
 
-	function resolve(raw) {
+	function sparseTable(items, what) {
+		const table = new Map();
+		items.forEach((item, index) => {
+			if (!item.id || table.has(item.id)) throw new BadProfile(what + " ids are not unique");
+			table.set(item.id, index);
+		});
+		return table;
+	}
+
+	function* resolve(raw) {
 		const { types, samples, mappings, locations, functions, strings } = raw.lists;
 		const text = (number) => {
 			if (number >= strings.length) throw new BadProfile("there is no string " + number);
@@ -217,19 +253,20 @@ const pprof = (() => {
 			f.systemName = text(f.systemName);
 			f.file = text(f.file);
 		}
+		yield;
 		const mappingOf = idTable(mappings, "mapping");
 		const functionOf = idTable(functions, "function");
 		for (const l of locations) {
 			l.mapping = mappingOf(l.mapping);
 			for (const line of l.lines) line.function = functionOf(line.function);
 		}
+		yield;
 		const locationOf = idTable(locations, "location");
-		for (const s of samples) {
-			if (s.values.length !== types.length) throw new BadProfile("a sample lacks values");
-			s.locations = s.locations.map(locationOf);
-			if (s.locations.includes(-1)) throw new BadProfile("a sample has location 0");
-			for (const l of s.labels) Object.assign(l, { key: text(l.key), unit: text(l.unit) });
-			for (const l of s.labels) l.text = l.text ? text(l.text) : null;
+		for (const l of raw.labels) Object.assign(l, { key: text(l.key), unit: text(l.unit), text: l.text ? text(l.text) : null });
+		yield;
+		for (let i = 0; i < samples.length; i++) {
+			resolveSample(samples[i], types.length, locationOf);
+			if (i % ITEMS === 0) yield;
 		}
 		return {
 			types: types.map(type),
@@ -243,17 +280,30 @@ const pprof = (() => {
 		};
 	}
 
+	function resolveSample(s, types, locationOf) {
+		if (s.values.length !== types) throw new BadProfile("a sample lacks values");
+		for (let i = 0; i < s.locations.length; i++) {
+			const location = locationOf(s.locations[i]);
+			if (location < 0) throw new BadProfile("a sample has location 0");
+			s.locations[i] = location;
+		}
+	}
+
 	/* The profile in BYTES (a Uint8Array, not compressed). */
-	function read(bytes) {
+	function* reading(bytes) {
 		if (bytes.length > MAX_BYTES) throw new BadProfile("too large");
-		return resolve(readRaw(bytes));
+		return yield* resolve(yield* readRaw(bytes));
+	}
+
+	function read(bytes) {
+		return finish(reading(bytes));
 	}
 
 	/* ---- writing ------------------------------------------------------------------------- */
 
 	class Writer {
 		constructor() {
-			this.bytes = new Uint8Array(1024);
+			this.bytes = new Uint8Array(64); /* most messages are smaller */
 			this.size = 0;
 		}
 
@@ -298,10 +348,10 @@ const pprof = (() => {
 			if (part.size) this.raw(field, part.bytes, part.size);
 		}
 
-		/* A message whose single fields are numbers, by the SHAPE that reads it. */
-		message(field, shape, values, more) {
+		/* A message whose single fields are numbers, by the shape that reads it. */
+		message(field, shaped, values, more) {
 			const part = new Writer();
-			for (const [number, [name]] of Object.entries(shape)) part.number(+number, values[name]);
+			for (const [number, [name]] of shaped.list) part.number(+number, values[name]);
 			if (more) more(part);
 			this.raw(field, part.bytes, part.size);
 		}
@@ -340,13 +390,16 @@ const pprof = (() => {
 	}
 
 	/* The bytes of PROFILE (of the form that read() gives), not compressed. */
-	function write(profile) {
+	function* writing(profile) {
 		const out = new Writer();
 		const strings = new Strings();
 		const type = (field, t) => out.message(field, VALUE_TYPE,
 			{ type: strings.of(t.type), unit: strings.of(t.unit) });
 		for (const t of profile.types) type(1, t);
-		for (const s of profile.samples) writeSample(out, s, strings);
+		for (let i = 0; i < profile.samples.length; i++) {
+			writeSample(out, profile.samples[i], strings);
+			if (i % ITEMS === 0) yield;
+		}
 		profile.mappings.forEach((m, index) => out.message(3, MAPPING,
 			{ ...m, id: index + 1, file: strings.of(m.file), buildId: strings.of(m.buildId) }));
 		profile.locations.forEach((l, index) => out.message(4, LOCATION,
@@ -360,7 +413,7 @@ const pprof = (() => {
 		type(11, profile.periodType);
 		const comments = (profile.comments || []).map((text) => strings.of(text));
 		out.packed(13, comments);
-		for (const [field, [name]] of Object.entries(PROFILE))
+		for (const [field, [name]] of PROFILE.list)
 			out.number(+field, name === "defaultType" ? strings.of(profile.defaultType) : profile[name]);
 		const encoder = new TextEncoder();
 		for (const text of strings.list) out.raw(6, encoder.encode(text));
@@ -393,16 +446,20 @@ const pprof = (() => {
 		return whole;
 	}
 
+	async function unzipped(bytes) {
+		if (bytes[0] !== 0x1f || bytes[1] !== 0x8b) return bytes;
+		return through(new DecompressionStream("gzip"), bytes, MAX_BYTES);
+	}
+
 	async function decode(bytes) {
-		if (bytes[0] !== 0x1f || bytes[1] !== 0x8b) return read(bytes);
-		return read(await through(new DecompressionStream("gzip"), bytes, MAX_BYTES));
+		return run(reading(await unzipped(bytes)));
 	}
 
-	function encode(profile) {
-		return through(new CompressionStream("gzip"), write(profile), Infinity);
+	async function encode(profile) {
+		return through(new CompressionStream("gzip"), await run(writing(profile)), Infinity);
 	}
 
-	return { BadProfile, read, write, decode, encode };
+	return { BadProfile, read, reading, unzipped, decode, encode };
 })();
 
 if (typeof module === "object") module.exports = pprof;

@@ -20,6 +20,8 @@ const samples = (() => {
 	const KIND_NAMES = Object.keys(KINDS);
 	const HIGH_HALF = 1n << 63n; /* addresses from here on are the kernel's */
 	const WITHOUT = "(none)";
+	const SIDES = { user: 1, kernel: 2, all: 3 };
+	const { ITEMS, finish } = typeof module === "object" ? require("./slices.js") : slices;
 
 	/* Numbers for distinct keys, from 0 in order of first use, and the thing of each. */
 	class Table {
@@ -56,6 +58,75 @@ const samples = (() => {
 			}
 			return renumbered;
 		}
+	}
+
+	/* Table of stacks, whose keys are lists of numbers: { locations, sides, shown }. */
+	class StackTable {
+		constructor() {
+			this.items = [];
+			this.hashes = []; /* of each item */
+			this.slots = new Int32Array(1024); /* number + 1, at its hash or behind; 0 = free */
+		}
+
+		of(locations, make) {
+			const hash = hashOf(locations);
+			const slot = this.slotOf(hash, locations);
+			const found = this.slots[slot] - 1;
+			if (found < 0) this.push(make(), hash, slot);
+			return found < 0 ? this.items.length - 1 : found;
+		}
+
+		/* Where the stack of LOCATIONS is, or would be. */
+		slotOf(hash, locations) {
+			const { items, hashes, slots } = this;
+			const mask = slots.length - 1;
+			let slot = hash & mask;
+			for (let number; (number = slots[slot] - 1) >= 0; slot = (slot + 1) & mask)
+				if (hashes[number] === hash && isSame(items[number].locations, locations)) break;
+			return slot;
+		}
+
+		push(item, hash, slot) {
+			this.items.push(item);
+			this.hashes.push(hash);
+			this.slots[slot] = this.items.length;
+			if (this.items.length * 2 > this.slots.length) this.fill(new Int32Array(this.slots.length * 2));
+		}
+
+		/* Makes SLOTS, which are empty, those of the items, which are all different. */
+		fill(slots) {
+			const mask = slots.length - 1;
+			this.hashes.forEach((hash, i) => {
+				let slot = hash & mask;
+				while (slots[slot]) slot = (slot + 1) & mask;
+				slots[slot] = i + 1;
+			});
+			this.slots = slots;
+		}
+
+		/* As Table.retain(); the locations of items may have new numbers. */
+		retain(used) {
+			const renumbered = new Int32Array(this.items.length).fill(-1);
+			let next = 0;
+			used.forEach((isUsed, i) => { if (isUsed) renumbered[i] = next++; });
+			this.items = this.items.filter((_, i) => used[i]);
+			this.hashes = this.items.map((item) => hashOf(item.locations));
+			this.fill(this.slots.fill(0));
+			return renumbered;
+		}
+	}
+
+	function hashOf(locations) {
+		let hash = locations.length;
+		for (let i = 0; i < locations.length; i++)
+			hash = Math.imul((hash << 5) ^ (hash >>> 27) ^ locations[i], 0x9e3779b1);
+		return (hash ^ (hash >>> 15)) & 0x3fffffff; /* a small integer */
+	}
+
+	function isSame(a, b) {
+		if (a.length !== b.length) return false;
+		for (let i = 0; i < a.length; i++) if (a[i] !== b[i]) return false;
+		return true;
 	}
 
 	/* A short name for TEXT: 53 bits of hash, in letters and digits. */
@@ -157,7 +228,7 @@ const samples = (() => {
 	}
 
 	/* What is in a merge of files: each one's path, period, main type, comments and samples. */
-	function partsOf(profile) {
+	function* partsOf(profile) {
 		const files = [];
 		const unread = [];
 		for (const text of profile.comments) {
@@ -170,10 +241,12 @@ const samples = (() => {
 			else if (word === "unread")
 				unread.push(rest.join(" "));
 		}
-		for (const s of profile.samples) {
-			const label = s.labels.find((l) => l.key === FILE_LABEL);
+		for (let i = 0; i < profile.samples.length; i++) {
+			const { locations, values, labels } = profile.samples[i];
+			const label = labels.find((l) => l.key === FILE_LABEL);
 			const file = label && files[Number(label.number) - 1];
-			if (file) file.samples.push({ ...s, labels: s.labels.filter((l) => l !== label) });
+			if (file) file.samples.push({ locations, values, labels: labels.filter((l) => l !== label) });
+			if (i % ITEMS === 0) yield;
 		}
 		return { files, unread };
 	}
@@ -194,21 +267,34 @@ const samples = (() => {
 			this.functions = new Table();
 			this.locations = new Table();
 			this.frames = new Table();
-			this.stacks = new Table();
+			this.stacks = new StackTable();
 			this.sets = new Table();
 			this.labels = new Map(); /* key → label: sets differ in few of theirs */
 			this.files = new Map(); /* path → file */
 			this.type = null; /* of the main value */
+			this.epoch = 0; /* grows when things get new numbers */
 		}
 
 		/* ---- adding ---------------------------------------------------------------------- */
 
-		/* PROFILE as pprof.read() gives it. False: its values are another kind, nothing is added. */
+		/*
+		 * PROFILE as pprof.read() gives it. False: its values are another kind, nothing is added.
+		 * What ends in -ing is the same as work for slices.run().
+		 */
 		add(file, profile) {
-			const columns = this.columnsOf(profile);
-			if (!columns) return false;
-			this.addFile(file, columns, profile);
-			return true;
+			return finish(this.adding(file, profile));
+		}
+
+		addMerged(files, profile, isFull) {
+			return finish(this.addingMerged(files, profile, isFull));
+		}
+
+		*adding(file, profile) {
+			for (;;) {
+				const columns = yield* this.columnsOf(profile);
+				if (!columns) return false;
+				if (yield* this.addFile(file, columns, profile)) return true;
+			}
 		}
 
 		/*
@@ -217,25 +303,30 @@ const samples = (() => {
 		 * what it added, or can never add, out of FILES. Returns the paths of the latter: they are
 		 * no profiles, or their values are another kind.
 		 */
-		addMerged(files, profile, isFull = () => false) {
-			const parts = partsOf(profile);
-			const columns = this.columnsOf(profile);
+		*addingMerged(files, profile, isFull = () => false) {
+			const parts = yield* partsOf(profile);
+			let columns = yield* this.columnsOf(profile);
 			const bad = parts.unread.filter((path) => files.delete(path));
 			for (const part of parts.files.reverse()) {
 				const file = files.get(part.path);
 				if (!file) continue;
 				files.delete(part.path);
-				if (columns && (this.wanted || part.type === this.type.type))
-					this.addFile(file, columns, { ...profile, ...part });
-				else
+				if (!columns || (!this.wanted && part.type !== this.type.type)) {
 					bad.push(part.path);
+					continue;
+				}
+				while (!(yield* this.addFile(file, columns, { ...profile, ...part })))
+					columns = yield* this.columnsOf(profile);
 				if (isFull()) break;
 			}
 			return bad;
 		}
 
-		/* Where PROFILE's values and locations are in here; null if its values are another kind. */
-		columnsOf(profile) {
+		/*
+		 * Where PROFILE's values and locations are in here, for as long as `epoch` stays; null if
+		 * its values are another kind.
+		 */
+		*columnsOf(profile) {
 			const main = mainValue(profile, this.wanted);
 			const type = profile.types[main] || { type: "", unit: "" };
 			this.types = profile.types;
@@ -244,16 +335,33 @@ const samples = (() => {
 			this.type = type;
 			this.periodType = profile.periodType;
 			this.period = profile.period;
-			const mappings = profile.mappings.map((m) => this.mapping(m));
-			const functions = profile.functions.map((f) => this.fn(f));
-			return {
-				main,
-				counts: profile.types.findIndex((t) => t.unit === "count" && t.type === countsOf(type)),
-				locations: profile.locations.map((l) => this.location(l, mappings, functions)),
-			};
+			const counts = profile.types.findIndex((t) => t.unit === "count" && t.type === countsOf(type));
+			for (;;) {
+				const { epoch } = this;
+				const locations = yield* this.locationsOf(profile);
+				if (this.epoch === epoch) return { main, counts, locations, epoch };
+			}
 		}
 
-		addFile(file, { main, counts, locations }, profile) {
+		*locationsOf(profile) {
+			const { epoch } = this;
+			const mappings = profile.mappings.map((m) => this.mapping(m));
+			const functions = [];
+			for (let i = 0; i < profile.functions.length; i++) {
+				functions.push(this.fn(profile.functions[i]));
+				if (i % ITEMS === 0) yield;
+			}
+			const locations = [];
+			for (let i = 0; i < profile.locations.length && this.epoch === epoch; i++) {
+				locations.push(this.location(profile.locations[i], mappings, functions));
+				if (i % ITEMS === 0) yield;
+			}
+			return locations;
+		}
+
+		/* False: COLUMNS are of an earlier epoch, and nothing is added. */
+		*addFile(file, columns, profile) {
+			const { main, counts, locations, epoch } = columns;
 			/* Samples of other values only, as time off the CPU, are no samples of this one. */
 			const samples = profile.samples.filter((s) =>
 				Number(s.values[main]) || (counts >= 0 && Number(s.values[counts])));
@@ -263,13 +371,19 @@ const samples = (() => {
 				stacks: new Int32Array(size), sets: new Int32Array(size),
 				values: new Float64Array(size), counts: new Float64Array(size),
 			};
-			samples.forEach((s, i) => {
+			const names = new Map(); /* of labels, as sets have them */
+			for (let i = 0; i < size; i++) {
+				if (i % ITEMS === 0) yield;
+				if (this.epoch !== epoch) return false;
+				const s = samples[i];
 				added.stacks[i] = this.stack(s.locations.map((l) => locations[l]));
-				added.sets[i] = this.set(s.labels);
+				added.sets[i] = this.set(s.labels, names);
 				added.values[i] = Math.max(0, Number(s.values[main] || 0));
 				added.counts[i] = counts < 0 ? 0 : Math.max(0, Number(s.values[counts]));
-			});
+			}
+			if (this.epoch !== epoch) return false;
 			this.files.set(file.path, added);
+			return true;
 		}
 
 		mapping(m) {
@@ -326,11 +440,23 @@ const samples = (() => {
 		}
 
 		stack(locations) {
-			return this.stacks.of(stackKey({ locations }), () => ({ locations, shown: {} }));
+			return this.stacks.of(locations, () => ({ locations, sides: this.sidesOf(locations), shown: {} }));
 		}
 
-		set(labels) {
-			const keys = labels.map(labelKey);
+		/* Which sides have a part of a stack. Without locations it is shown with any. */
+		sidesOf(locations) {
+			let sides = locations.length ? 0 : SIDES.all;
+			for (let i = 0; i < locations.length; i++)
+				sides |= this.locations.items[locations[i]].kernel ? SIDES.kernel : SIDES.user;
+			return sides;
+		}
+
+		/* NAMES: label → its key, of those asked for before. */
+		set(labels, names) {
+			const keys = labels.map((l) => {
+				if (!names.has(l)) names.set(l, labelKey(l));
+				return names.get(l);
+			});
 			return this.sets.of(keys.join("\x01"),
 				() => labelSet(labels.map((l, i) => this.label(keys[i], l))));
 		}
@@ -347,6 +473,7 @@ const samples = (() => {
 		 * numbers; frames keep their keys.
 		 */
 		forget(keep) {
+			this.epoch++;
 			for (const [path, file] of this.files) if (!keep(file)) this.files.delete(path);
 			const files = [...this.files.values()];
 			const stacks = marked(this.stacks.items.length, files.map((f) => f.stacks));
@@ -372,7 +499,7 @@ const samples = (() => {
 				stack.locations = stack.locations.map((l) => moved[l]);
 				stack.shown = {};
 			}
-			const renumbered = this.stacks.retain(used, stackKey);
+			const renumbered = this.stacks.retain(used);
 			for (const file of files)
 				file.stacks.forEach((stack, i) => { file.stacks[i] = renumbered[stack]; });
 		}
@@ -433,15 +560,17 @@ const samples = (() => {
 		}
 
 		madeShown(item, code) {
-			const locations = item.locations.filter((l) => code === "all" ||
-				this.locations.items[l].kernel === (code === "kernel"));
-			if (!locations.length && item.locations.length) return null;
+			if (!(item.sides & SIDES[code])) return null;
+			const locations = code === "all" ? item.locations
+				: item.locations.filter((l) => this.locations.items[l].kernel === (code === "kernel"));
 			const frames = [];
 			const lines = [];
 			for (let i = locations.length - 1; i >= 0; i--) {
 				const location = this.locations.items[locations[i]];
-				frames.push(...location.frames);
-				lines.push(...location.frameLines);
+				for (let k = 0; k < location.frames.length; k++) {
+					frames.push(location.frames[k]);
+					lines.push(location.frameLines[k]);
+				}
 			}
 			return { locations, frames, lines };
 		}
@@ -464,13 +593,16 @@ const samples = (() => {
 		 * Calls EACH(file, i, misfit) for the samples of FILES, misfit being the mask of filters
 		 * that they do not fit.
 		 */
-		each(files, filter, each) {
+		*each(files, filter, each) {
 			const misfits = this.misfits(filter);
-			const code = filter.code || "all";
+			const side = SIDES[filter.code || "all"];
 			for (const file of files) {
 				const group = filter.group && file.group !== filter.group ? 1 : 0;
+				yield;
 				for (let i = 0; i < file.size; i++) {
-					if (this.shown(file.stacks[i], code)) each(file, i, misfits[file.sets[i]] | group);
+					const stack = this.stacks.items[file.stacks[i]];
+					if (stack.sides & side) each(file, i, misfits[file.sets[i]] | group);
+					if (i % ITEMS === ITEMS - 1) yield;
 				}
 			}
 		}
@@ -480,20 +612,41 @@ const samples = (() => {
 		 * text to value. And `perFile`, the sum of what fits by path.
 		 */
 		facets(files, filter) {
+			return finish(this.finding(files, filter));
+		}
+
+		*finding(files, filter) {
 			const choices = FIELDS.map(() => new Map());
 			const perFile = new Map();
-			const add = (map, key, value) => map.set(key, (map.get(key) || 0) + value);
-			this.each(files, filter, (file, i, misfit) => {
-				const set = this.sets.items[file.sets[i]];
-				const value = file.values[i];
-				if (!misfit) add(perFile, file.path, value);
-				for (let bit = 0; bit < FIELDS.length; bit++) {
-					if (misfit & ~(1 << bit)) continue;
-					if (FIELDS[bit] === "label") for (const text of labelTexts(set)) add(choices[bit], text, value);
-					else add(choices[bit], bit ? set[FIELDS[bit]] : file.group, value);
+			const misfits = this.misfits(filter);
+			const sums = new Float64Array(misfits.length); /* of one file, by set */
+			for (const file of files) {
+				const sets = new Set();
+				yield* this.each([file], { code: filter.code }, (_, i) => {
+					const set = file.sets[i];
+					sets.add(set);
+					sums[set] += file.values[i];
+				});
+				const group = filter.group && file.group !== filter.group ? 1 : 0;
+				let count = 0;
+				for (const set of sets) {
+					this.addChoices(choices, perFile, { file, set, value: sums[set], misfit: misfits[set] | group });
+					sums[set] = 0;
+					if (++count % ITEMS === 0) yield;
 				}
-			});
+			}
 			return { choices: Object.fromEntries(FIELDS.map((f, i) => [f, choices[i]])), perFile };
+		}
+
+		addChoices(choices, perFile, { file, set: number, value, misfit }) {
+			const set = this.sets.items[number];
+			const add = (map, key) => map.set(key, (map.get(key) || 0) + value);
+			if (!misfit) add(perFile, file.path);
+			for (let bit = 0; bit < FIELDS.length; bit++) {
+				if (misfit & ~(1 << bit)) continue;
+				if (FIELDS[bit] === "label") for (const text of labelTexts(set)) add(choices[bit], text);
+				else add(choices[bit], bit ? set[FIELDS[bit]] : file.group);
+			}
 		}
 
 		/* ---- rows ------------------------------------------------------------------------ */
@@ -502,8 +655,13 @@ const samples = (() => {
 		 * Rows for a tree: one for each stack (and group, when BY names a field), with its value
 		 * and count in FILES and in the files of BASELINE. MERGE as in shown().
 		 */
-		rows({ files, baseline = [], filter = {}, by = "", merge = false }) {
+		rows(question) {
+			return finish(this.collecting(question));
+		}
+
+		*collecting({ files, baseline = [], filter = {}, by = "", merge = false }) {
 			const rows = new Map();
+			const list = [];
 			const code = filter.code || "all";
 			const collect = (value, count) => (file, i, misfit) => {
 				if (misfit) return;
@@ -516,13 +674,14 @@ const samples = (() => {
 					row = { stack, group, frames: shown.frames, lines: shown.lines,
 						value: 0, count: 0, base: 0, baseCount: 0 };
 					rows.set(key, row);
+					list.push(row);
 				}
 				row[value] += file.values[i];
 				row[count] += file.counts[i];
 			};
-			this.each(files, filter, collect("value", "count"));
-			this.each(baseline, filter, collect("base", "baseCount"));
-			return [...rows.values()];
+			yield* this.each(files, filter, collect("value", "count"));
+			yield* this.each(baseline, filter, collect("base", "baseCount"));
+			return list;
 		}
 
 		/* The frame of the group of sample I, -1 without groups. */
@@ -561,32 +720,38 @@ const samples = (() => {
 		 * The samples of FILES that fit, as pprof.write() wants them. KEEP, when given, is a set of
 		 * rows (of `rows()` with the same filter and BY): only their samples.
 		 */
-		profile({ files, filter = {}, by = "", keep = null }) {
+		profile(question) {
+			return finish(this.choosing(question));
+		}
+
+		*choosing({ files, filter = {}, by = "", keep = null }) {
 			const code = filter.code || "all";
 			const kept = keep && new Set([...keep].map((r) => r.stack + " " + r.group));
 			const merged = new Map();
-			this.each(files, filter, (file, i, misfit) => {
+			yield* this.each(files, filter, (file, i, misfit) => {
 				if (misfit) return;
 				if (kept && !kept.has(file.stacks[i] + " " + this.groupOf(file, i, by))) return;
 				const locations = this.shown(file.stacks[i], code).locations;
-				const key = locations.join(" ") + "/" + file.sets[i];
+				const key = code === "all" ? file.stacks[i] * 0x1000000 + file.sets[i]
+					: locations.join(" ") + "/" + file.sets[i];
 				const sample = merged.get(key) || { locations, set: file.sets[i], count: 0, value: 0 };
 				sample.count += file.counts[i];
 				sample.value += file.values[i];
 				merged.set(key, sample);
 			});
-			return this.exported([...merged.values()], files);
+			return yield* this.exported([...merged.values()], files);
 		}
 
-		exported(merged, files) {
+		*exported(merged, files) {
 			const locations = picker(this.locations.items);
 			const mappings = picker(this.mappings.items);
 			const functions = picker(this.functions.items);
-			const list = merged.map((s) => ({
-				locations: Array.from(s.locations, locations.of),
-				values: [s.count, s.value],
-				labels: this.sets.items[s.set].labels,
-			}));
+			const list = [];
+			for (const s of merged) {
+				list.push({ locations: s.locations.map(locations.of), values: [s.count, s.value],
+					labels: this.sets.items[s.set].labels });
+				if (list.length % ITEMS === 0) yield;
+			}
 			const shown = locations.items.map((l) => ({
 				address: l.address, folded: l.folded, mapping: l.mapping < 0 ? -1 : mappings.of(l.mapping),
 				lines: l.lines.map((n) => ({ ...n, function: n.function < 0 ? -1 : functions.of(n.function) })),
@@ -633,10 +798,6 @@ const samples = (() => {
 			...lines.map((n) => n.function + ":" + n.line + ":" + n.column)].join(" ");
 	}
 
-	function stackKey({ locations }) {
-		return locations.join(" ");
-	}
-
 	/* SIZE flags, set for the numbers in LISTS. */
 	function marked(size, lists) {
 		const flags = new Uint8Array(size);
@@ -646,15 +807,11 @@ const samples = (() => {
 
 	/* Numbers anew those items of LIST that are asked for. */
 	function picker(list) {
-		const numbers = new Map();
+		const numbers = new Int32Array(list.length).fill(-1);
 		const items = [];
 		const of = (number) => {
-			let found = numbers.get(number);
-			if (found === undefined) {
-				found = items.push(list[number]) - 1;
-				numbers.set(number, found);
-			}
-			return found;
+			if (numbers[number] < 0) numbers[number] = items.push(list[number]) - 1;
+			return numbers[number];
 		};
 		return { items, of };
 	}

@@ -13,12 +13,7 @@
 const tree = (() => {
 	const ROOT = 0;
 	const MAX_SEARCHED = 1000; /* letters of a name that a regular expression sees */
-
-	/* A row's path: root first, or leaf first when inverted; its group's frame before all. */
-	function pathOf(row, inverted) {
-		const frames = inverted ? row.frames.slice().reverse() : row.frames;
-		return row.group < 0 ? frames : [row.group, ...frames];
-	}
+	const { ITEMS, finish, sorted } = typeof module === "object" ? require("./slices.js") : slices;
 
 	/* The source line of the frame at PLACE of a row's path; 0 = unknown. */
 	function lineAt(row, inverted, place) {
@@ -26,26 +21,51 @@ const tree = (() => {
 		return row.lines[inverted ? row.lines.length - 1 - at : at] || 0;
 	}
 
-	/* For each frame in PATHS its place in the order of their names. */
-	function ranksOf(paths, frames) {
+	/*
+	 * The paths of ROWS one after the other, that of row i from first[i] to first[i + 1]: root first, or
+	 * leaf first when INVERTED; the frame of its group before all.
+	 */
+	function* pathsOf(rows, inverted) {
+		const first = new Uint32Array(rows.length + 1);
+		for (let i = 0; i < rows.length; i++)
+			first[i + 1] = first[i] + rows[i].frames.length + (rows[i].group < 0 ? 0 : 1);
+		yield;
+		const frames = new Int32Array(first[rows.length]);
+		for (let i = 0, at = 0; i < rows.length; i++) {
+			const { group, frames: list } = rows[i];
+			if (group >= 0) frames[at++] = group;
+			const { length } = list;
+			for (let k = 0; k < length; k++) frames[at++] = list[inverted ? length - 1 - k : k];
+			if (i % ITEMS === 0) yield;
+		}
+		return { first, frames };
+	}
+
+	/* For each of FRAMES that is in a path its place in the order of their names. */
+	function* ranksOf(paths, frames) {
 		const used = new Uint8Array(frames.length);
-		for (const path of paths) for (const frame of path) used[frame] = 1;
-		const order = [...frames.keys()].filter((frame) => used[frame]).sort((a, b) => {
-			const x = frames[a].name;
-			const y = frames[b].name;
-			return x < y ? -1 : x > y ? 1 : a - b;
+		const { length } = paths.frames;
+		for (let i = 0; i < length; i++) used[paths.frames[i]] = 1;
+		const list = [...frames.keys()].filter((frame) => used[frame]);
+		yield;
+		const order = yield* sorted(list.length, (i, j) => {
+			const x = frames[list[i]].name;
+			const y = frames[list[j]].name;
+			return x < y ? -1 : x > y ? 1 : list[i] - list[j];
 		});
 		const ranks = new Int32Array(frames.length);
-		order.forEach((frame, place) => { ranks[frame] = place; });
+		order.forEach((at, place) => { ranks[list[at]] = place; });
 		return ranks;
 	}
 
-	/* How many steps from the root A and B go together. */
-	function shared(a, b) {
-		const length = Math.min(a.length, b.length);
-		let i = 0;
-		while (i < length && a[i] === b[i]) i++;
-		return i;
+	/* How many steps from the root rows I and J go together. */
+	function shared({ first, frames }, i, j) {
+		const a = first[i];
+		const b = first[j];
+		const length = Math.min(first[i + 1] - a, first[j + 1] - b);
+		let at = 0;
+		while (at < length && frames[a + at] === frames[b + at]) at++;
+		return at;
 	}
 
 	/* LIST's running sums of VALUE: sums[i] is that of the items before i. */
@@ -60,70 +80,96 @@ const tree = (() => {
 		 * SCALE: what a baseline value is multiplied with to compare it (the ranges may differ in
 		 * length); 0 without a baseline. A node is as wide as both together.
 		 */
-		constructor(rows, frames, { inverted = false, scale = 0 } = {}) {
+		constructor(rows, frames, options = {}) {
+			finish(this.make(rows, frames, options));
+		}
+
+		/* The same, as work for slices.run(). */
+		static *making(rows, frames, options) {
+			const made = Object.create(Tree.prototype);
+			yield* made.make(rows, frames, options);
+			return made;
+		}
+
+		*make(rows, frames, { inverted = false, scale = 0 }) {
 			this.frames = frames;
 			this.inverted = inverted;
 			this.scale = scale;
-			const paths = this.sort(rows);
-			this.sums = {
-				value: running(this.rows, (row) => row.value),
-				count: running(this.rows, (row) => row.count),
-				base: running(this.rows, (row) => row.base),
-				baseCount: running(this.rows, (row) => row.baseCount),
-				x: running(this.rows, (row) => row.value + row.base * scale),
-			};
-			this.build(paths);
-			this.levels = this.byLevel();
-		}
-
-		/* Puts the rows into the order of their paths, which are given back in that order. */
-		sort(rows) {
-			const paths = rows.map((row) => Int32Array.from(pathOf(row, this.inverted)));
-			const ranks = ranksOf(paths, this.frames);
-			const places = paths.map((path) => path.map((frame) => ranks[frame]));
-			const order = Uint32Array.from(rows, (_, i) => i).sort((i, j) => {
-				const [a, b] = [places[i], places[j]];
-				const at = shared(a, b);
-				return at < a.length && at < b.length ? a[at] - b[at] : a.length - b.length;
-			});
+			const paths = yield* pathsOf(rows, inverted);
+			const order = yield* this.orderOf(paths, rows.length);
 			this.rows = Array.from(order, (i) => rows[i]);
-			return Array.from(order, (i) => paths[i]);
+			yield;
+			this.sums = {};
+			for (const name of ["value", "count", "base", "baseCount"]) {
+				this.sums[name] = running(this.rows, (row) => row[name]);
+				yield;
+			}
+			this.sums.x = running(this.rows, (row) => row.value + row.base * scale);
+			yield* this.build(paths, order);
 		}
 
-		build(paths) {
-			const together = paths.map((path, i) => (i ? shared(paths[i - 1], path) : 0));
-			const size = paths.reduce((sum, path, i) => sum + path.length - together[i], 1);
-			for (const name of ["frame", "parent", "depth", "end", "rowFirst", "rowEnd"])
-				this[name] = new Int32Array(size);
-			this.frame[ROOT] = this.parent[ROOT] = -1;
+		/* The numbers of SIZE rows in the order of their paths. */
+		*orderOf(paths, size) {
+			const { first, frames } = paths;
+			const ranks = yield* ranksOf(paths, this.frames);
+			return yield* sorted(size, (i, j) => {
+				const at = shared(paths, i, j);
+				const isInside = at < first[i + 1] - first[i] && at < first[j + 1] - first[j];
+				return isInside ? ranks[frames[first[i] + at]] - ranks[frames[first[j] + at]]
+					: (first[i + 1] - first[i]) - (first[j + 1] - first[j]);
+			});
+		}
+
+		*build(paths, order) {
+			const { first, frames } = paths;
+			const together = yield* this.measure(paths, order);
+			const { frame, parent, depth, rowFirst, levels } = this;
+			const filled = new Int32Array(levels.length);
 			const open = [ROOT];
 			let node = ROOT + 1;
-			paths.forEach((path, row) => {
+			frame[ROOT] = parent[ROOT] = -1;
+			filled[0] = 1;
+			for (let row = 0; row < order.length; row++) {
+				const begin = first[order[row]];
+				const length = first[order[row] + 1] - begin;
 				while (open.length > together[row] + 1) this.close(open.pop(), node, row);
-				for (let at = together[row]; at < path.length; at++) {
-					this.frame[node] = path[at];
-					this.parent[node] = open[at];
-					this.depth[node] = at + 1;
-					this.rowFirst[node] = row;
+				for (let at = together[row]; at < length; at++) {
+					frame[node] = frames[begin + at];
+					parent[node] = open[at];
+					depth[node] = at + 1;
+					rowFirst[node] = row;
+					levels[at + 1][filled[at + 1]++] = node;
 					open.push(node++);
 				}
-			});
-			while (open.length) this.close(open.pop(), node, paths.length);
+				if (row % ITEMS === 0) yield;
+			}
+			while (open.length) this.close(open.pop(), node, order.length);
+		}
+
+		/* Makes the columns and, for each depth, `levels`. Returns how far each row goes with that before. */
+		*measure({ first, frames }, order) {
+			const together = new Uint32Array(order.length);
+			const added = [1]; /* nodes: what a depth has more than the one above it */
+			let size = 1;
+			for (let row = 0; row < order.length; row++) {
+				const length = first[order[row] + 1] - first[order[row]];
+				const from = row ? shared({ first, frames }, order[row - 1], order[row]) : 0;
+				together[row] = from;
+				size += length - from;
+				added[from + 1] = (added[from + 1] || 0) + 1;
+				added[length + 1] = (added[length + 1] || 0) - 1;
+				if (row % ITEMS === 0) yield;
+			}
+			for (const name of ["frame", "parent", "depth", "end", "rowFirst", "rowEnd"])
+				this[name] = new Int32Array(size);
+			this.levels = [new Int32Array(1)];
+			for (let at = 1, count = 0; (count += added[at] || 0) > 0; at++) this.levels.push(new Int32Array(count));
+			return together;
 		}
 
 		close(node, end, row) {
 			this.end[node] = end;
 			this.rowEnd[node] = row;
-		}
-
-		/* For each depth its nodes, in order. */
-		byLevel() {
-			const sizes = [];
-			for (const depth of this.depth) sizes[depth] = (sizes[depth] || 0) + 1;
-			const levels = sizes.map((size) => new Int32Array(size));
-			const filled = new Int32Array(sizes.length);
-			this.depth.forEach((depth, node) => { levels[depth][filled[depth]++] = node; });
-			return levels;
 		}
 
 		/* ---- weights --------------------------------------------------------------------- */
@@ -294,19 +340,27 @@ const tree = (() => {
 
 	/* The functions in ROWS, with self and total, their baselines and counts; recursion counts once. */
 	function functions(rows, frames) {
-		const entries = new Map();
-		const keys = new Map();
+		return finish(summing(rows, frames));
+	}
+
+	/* The same, as work for slices.run(). */
+	function* summing(rows, frames) {
+		const entries = [];
+		const byKey = new Map();
+		const byFrame = [];
 		const entryOf = (frame) => {
-			if (!keys.has(frame)) keys.set(frame, [frames[frame].name, frames[frame].module].join("\0"));
-			const key = keys.get(frame);
-			if (!entries.has(key))
-				entries.set(key, { frame, self: 0, total: 0, baseSelf: 0, baseTotal: 0,
+			const key = frames[frame].name + "\0" + frames[frame].module;
+			if (!byKey.has(key)) {
+				byKey.set(key, { frame, self: 0, total: 0, baseSelf: 0, baseTotal: 0,
 					count: 0, baseCount: 0, selfCount: 0, baseSelfCount: 0, row: -1 });
-			return entries.get(key);
+				entries.push(byKey.get(key));
+			}
+			return (byFrame[frame] = byKey.get(key));
 		};
-		rows.forEach((row, number) => {
-			for (const frame of row.frames) {
-				const entry = entryOf(frame);
+		for (let number = 0; number < rows.length; number++) {
+			const row = rows[number];
+			for (let i = 0; i < row.frames.length; i++) {
+				const entry = byFrame[row.frames[i]] || entryOf(row.frames[i]);
 				if (entry.row === number) continue;
 				entry.row = number;
 				entry.total += row.value;
@@ -314,17 +368,20 @@ const tree = (() => {
 				entry.count += row.count;
 				entry.baseCount += row.baseCount;
 			}
-			if (!row.frames.length) return;
-			const leaf = entryOf(row.frames[row.frames.length - 1]);
-			leaf.self += row.value;
-			leaf.baseSelf += row.base;
-			leaf.selfCount += row.count;
-			leaf.baseSelfCount += row.baseCount;
-		});
-		return [...entries.values()];
+			if (row.frames.length) addSelf(byFrame[row.frames[row.frames.length - 1]], row);
+			if (number % ITEMS === 0) yield;
+		}
+		return entries;
 	}
 
-	return { ROOT, Tree, search, functions, change };
+	function addSelf(entry, row) {
+		entry.self += row.value;
+		entry.baseSelf += row.base;
+		entry.selfCount += row.count;
+		entry.baseSelfCount += row.baseCount;
+	}
+
+	return { ROOT, Tree, search, functions, summing, change };
 })();
 
 if (typeof module === "object") module.exports = tree;
