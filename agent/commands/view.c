@@ -27,7 +27,6 @@ enum {
 	VIEW_DEPTH = 16384, /* of a stack, and labels of a sample: as the page's pprof.js */
 };
 
-static const char PERF_DATA[] = "PERFILE2"; /* how perf.data begins */
 static const char ANY_PORT[] = "127.0.0.1:0";
 
 struct view {
@@ -74,6 +73,32 @@ static int view_read_plain(const char *path, struct buffer *out)
 					      : buffer_append(out, file.bytes, file.size);
 }
 
+/* How files begin that other tools turn into what can be shown here, and by which command. */
+static const struct {
+	const char *begin;
+	size_t size;
+	const char *why;
+} view_others[] = {
+	{ "PERFILE2", 8, "it is perf's own; view what `perf script -i FILE` prints" },
+	{ "\0\0\0\0\0\0\0\0\3\0\0\0\0\0\0\0", 16,
+		"it is gperftools' own; view what `go tool pprof -proto PROGRAM FILE` writes" },
+	{ "FLR", 4, "it is of Java Flight Recorder; view what `jfrconv -o collapsed FILE` writes" },
+	{ "{", 1,
+		"it is JSON; have the tool write pprof or collapsed stacks, as `py-spy record -f "
+		"raw` does" },
+};
+
+/* NULL: it is none of them. */
+static const char *view_other(const struct buffer *file)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(view_others); i++) {
+		if (file->size >= view_others[i].size &&
+			!memcmp(file->bytes, view_others[i].begin, view_others[i].size))
+			return view_others[i].why;
+	}
+	return NULL;
+}
+
 /*
  * Appends a text of `perf script`, or collapsed stacks, to OUT as pprof. -ENOENT: the file is no
  * text, and may be pprof.
@@ -81,13 +106,14 @@ static int view_read_plain(const char *path, struct buffer *out)
 static int view_read_text(const char *path, struct buffer *out, const char **ret_why)
 {
 	autocall(buffer_deinit) struct buffer plain;
+	const char *why;
 	int err;
 
 	buffer_init(&plain, PPROF_READ_PLAIN_BYTES);
 	err = view_read_plain(path, &plain);
-	if (!err && plain.size >= strlen(PERF_DATA) &&
-		!memcmp(plain.bytes, PERF_DATA, strlen(PERF_DATA))) {
-		*ret_why = "it is perf's own; view what `perf script -i FILE` prints";
+	why = err ? NULL : view_other(&plain);
+	if (why) {
+		*ret_why = why;
 		return -EBADMSG;
 	}
 	if (err || !text_profile_is(plain.bytes, plain.size))

@@ -9,8 +9,8 @@ const fs = require("node:fs");
 const path = require("node:path");
 const vm = require("node:vm");
 const page = path.join(__dirname, "../../agent/server/serve/page");
-const [slices, pprof, samples, tree, format, latency, address, timeline, around] =
-	["slices", "pprof", "samples", "tree", "format", "latency", "address", "timeline", "around"]
+const [slices, pprof, samples, tree, format, latency, address, timeline, around, textProfile] =
+	["slices", "pprof", "samples", "tree", "format", "latency", "address", "timeline", "around", "text_profile"]
 	.map((name) => require(path.join(page, name + ".js")));
 
 /* FILES: [{ path, group, timeMs, durationMs }] → Samples of all of them except the paths in FORGET. */
@@ -245,6 +245,17 @@ const questions = {
 		const bytes = await pprof.encode(all.profile({ files, filter, by: q.by || "", keep }));
 		fs.writeFileSync(q.out, bytes);
 		return bytes.length;
+	},
+
+	/* What is in a text of another tool: its types, and each sample with labels and frames. */
+	async text(q) {
+		const bytes = await pprof.unzipped(fs.readFileSync(q.files[0].path));
+		if (!textProfile.isText(bytes)) return "no text";
+		const p = slices.finish(textProfile.reading(bytes));
+		const told = (frame) => [p.locations[frame].lines.map((l) => p.functions[l.function].name)[0] || "",
+			p.locations[frame].mapping < 0 ? "" : p.mappings[p.locations[frame].mapping].file, String(p.locations[frame].address)];
+		return { types: p.types.map((t) => [t.type, t.unit]), durationNs: p.durationNs, samples: p.samples.map((s) => [s.values,
+			Object.fromEntries(s.labels.map((l) => [l.key, l.text === null ? l.number : l.text])), s.locations.map(told)]) };
 	},
 
 	/* For each file the class of the error when reading it, "" for none. */

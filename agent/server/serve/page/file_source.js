@@ -40,12 +40,12 @@ const fileSource = (() => {
 				const bytes = await p.read();
 				if (bytes.length > MAX_BYTES) throw new pprof.BadProfile("too large");
 				p.bytes = bytes.length;
-				p.profile = await pprof.decode(bytes);
+				p.profile = await decoded(bytes);
 				p.timeMs = Number(p.profile.timeNs) / 1e6;
 				p.durationMs = Math.max(0, Number(p.profile.durationNs) / 1e6);
 			} catch (error) {
-				p.why = error instanceof pprof.BadProfile ? "not a valid pprof file: " + error.message
-					: "not a pprof file";
+				p.why = error instanceof pprof.BadProfile ? "not a valid profile: " + error.message
+					: "not a profile";
 			}
 		}
 
@@ -92,6 +92,13 @@ const fileSource = (() => {
 		now() {
 			return Date.now();
 		}
+	}
+
+	/* The profile in BYTES: pprof, or a text that other tools make. */
+	async function decoded(bytes) {
+		const plain = await pprof.unzipped(bytes);
+		const { isText, reading } = textProfile.isText(plain) ? textProfile : pprof;
+		return slices.run(reading(plain));
 	}
 
 	/* The bytes of TEXT, which is base64. */
