@@ -141,8 +141,11 @@ const around = (() => {
 				const row = body.insertRow();
 				const place = line ? `${file || "line "}${file ? ":" : ""}${line}` : `${file} (line unknown)`.trim();
 				for (const text of [format.value(self, type), format.value(total, type),
-					format.percent(total, found.total), format.clean(place)])
+					format.percent(total, found.total)])
 					row.append(element("td", text));
+				const cell = element("td"); /* the end of a path is what stays of it where it is too long */
+				cell.append(element("bdi", format.clean(place)));
+				row.append(cell);
 			}
 			this.source.replaceChildren(made);
 		}

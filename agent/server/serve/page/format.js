@@ -55,6 +55,7 @@ const format = (() => {
 		if (!before) return now ? "new" : "0 %";
 		if (!now) return "gone";
 		const change = (100 * (now - before)) / before;
+		if (Math.abs(change) < 0.005) return "0 %";
 		return (change > 0 ? "+" : change < 0 ? "−" : "") + digits(Math.abs(change)) + " %";
 	}
 

@@ -89,7 +89,7 @@ const table = (() => {
 			for (const column of columns) {
 				add(column.key, column.title);
 				row.append(element("th", "%", "share"));
-				if (column.change && column.key === "self") row.append(element("th", "vs baseline"));
+				if (column.change && column.key === "self") row.append(element("th", "vs baseline", "share"));
 				else if (column.change) add("change", "vs baseline");
 			}
 			row.append(element("th", "Function"));
@@ -108,8 +108,9 @@ const table = (() => {
 				row.append(element("td", format.percent(value, whole), "share"));
 				if (!column.change) continue;
 				const change = column.change(entry, scale);
+				const way = change > 0 ? "grew" : change < 0 ? "shrank" : "noise";
 				row.append(element("td", format.signedPercent(value, column.before(entry) * scale),
-					change > 0 ? "grew" : change < 0 ? "shrank" : "noise"));
+					column.key === "self" ? way + " share" : way));
 			}
 			const cell = element("td");
 			const button = element("button", format.clean(frame.name), frame.kind === 4 ? "unknown" : "");
@@ -123,7 +124,9 @@ const table = (() => {
 			around.ariaLabel = "Callers and callees of " + format.clean(frame.name);
 			around.dataset.key = "around " + entry.frame;
 			around.addEventListener("click", () => this.events.around({ name: frame.name, module: frame.module }));
-			cell.append(around, button, element("span", format.clean(frame.module), "module"));
+			const line = element("div");
+			line.append(around, button, element("span", format.clean(frame.module), "module"));
+			cell.append(line);
 			row.append(cell);
 			return row;
 		}
