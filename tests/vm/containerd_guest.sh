@@ -1,14 +1,18 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# usage: containerd_guest.sh GUEST.py
-# Runs tests/vm/GUEST.py on 6.12 with cgroup v2, with Debian's containerd, runc and crun, which are unpacked
-# and not installed. Exit status 77 when qemu is missing or the packages cannot be fetched.
+# usage: [CGROUP=v1|hybrid] containerd_guest.sh GUEST.py
+# Runs tests/vm/GUEST.py on 6.12 with cgroup v2, or on 6.1 with what CGROUP names (vm.sh), with Debian's containerd,
+# runc and crun, which are unpacked and not installed. Exit status 77 when qemu is missing or the packages cannot be fetched.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 build=$(cd "${FATHOM_BUILD:-build}" && pwd)
 cache=${VM_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/vm-sh}
+cgroup=${CGROUP:-v2}
 kernel=${KERNELS:-6.12}
+if [ "$cgroup" != v2 ]; then
+	kernel=6.1
+fi
 guest=$1
 
 for tool in qemu-system-x86_64 depmod cpio xz; do
@@ -45,10 +49,10 @@ from fathom import *
 static = C.replace("gcc", "gcc -static", 1)
 for name in "chain", "pause", "named":
     print("%s=%s" % (name.upper(), built(name + ".c", name + "-static", static)))')
-log=$build/vm-${guest%_guest.py}.log
+log=$build/vm-${guest%_guest.py}-$cgroup.log
 # Go programs start slowly here, and the first index builds beside them.
 # shellcheck disable=SC2016 # the guest's shell expands these
-if tests/vm/vm.sh --kernel "$kernel" --smp 2 --mem 2G --share-ro "$PWD" --share-ro "$build" --share-ro "$containers" \
+if tests/vm/vm.sh --kernel "$kernel" --cgroup "$cgroup" --smp 2 --mem 2G --share-ro "$PWD" --share-ro "$build" --share-ro "$containers" \
 	${PARCA_BIN:+--share-ro "$(dirname "$PARCA_BIN")"} --timeout "${TIMEOUT:-900}" --quiet -- env $programs "PARCA_BIN=${PARCA_BIN:-}" "FATHOM_BUILD=$build" \
 	LD_LIBRARY_PATH="$containers/usr/lib/x86_64-linux-gnu" bash -c '
 	/vm/bin/busybox mount -t tmpfs none "$FATHOM_BUILD/tests/cache"

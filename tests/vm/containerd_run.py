@@ -23,6 +23,17 @@ version = 2
 """
 
 
+def groups_of(pid):
+    """The directories of a process's control groups: one on cgroup v2, one in each hierarchy else (vm.sh mounts them)."""
+    found = []
+    with open("/proc/%d/cgroup" % pid) as f:
+        for line in f:
+            _, controllers, path = line.strip().split(":", 2)
+            unified = "unified" if os.path.exists("/sys/fs/cgroup/unified") else ""
+            found.append(os.path.join("/sys/fs/cgroup", controllers.removeprefix("name=") or unified, path.lstrip("/")))
+    return found
+
+
 class Containerd:
     def __init__(self, images):
         """IMAGES: name → (static program, its command)."""
@@ -33,8 +44,9 @@ class Containerd:
                 f.write(text)
         with open("/etc/containerd/config.toml", "w") as f:
             f.write(CONTAINERD % shutil.which("crun"))
-        with open("/sys/fs/cgroup/cgroup.subtree_control", "w") as f:
-            f.write("+cpu +memory +pids")
+        if os.path.exists("/sys/fs/cgroup/cgroup.subtree_control"):
+            with open("/sys/fs/cgroup/cgroup.subtree_control", "w") as f:
+                f.write("+cpu +memory +pids")
         self.start()
         for name, (program, command) in images.items():
             archive = image("/tmp/%s.tar" % name, "docker.io/library/%s:1" % name, program, command)
