@@ -1,0 +1,61 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What Go's pprof labels cost in the kernel: BPF's time for a sample of the same goroutine with and without them, in
+turns, where they are a map (up to Go 1.23) and where they are a slice."""
+import os
+import shutil
+import statistics
+import time
+
+from fathom import FATHOM, Workload, built, read_profile, scratch, weight
+from unwind import Sampler, bpf_stats
+
+HZ = 997
+VERSIONS = {"1.23.12": "map", "1.27.4": "slice"}
+# Arguments of the workload. The first is what the others are compared with.
+CASES = {"no labels": ["0"], "3 labels": ["3"], "10 labels": ["10"],
+         "3 labels, new ones for each sample": ["3", "fresh"]}
+
+
+def figures(pid, seconds):
+    """(ns, ticks, samples) of a sampler that takes only this process."""
+    out = scratch("labels.pb.gz")
+    sampler = Sampler("fathom", [FATHOM, "record", "-U", "-F", str(HZ), "-p", str(pid), "-d", "600", "-o", out],
+                      lambda _: weight(read_profile(out).samples))
+    try:
+        sampler.wait_for_ticks()
+        time.sleep(seconds)
+        return sampler.stop()
+    finally:
+        sampler.process.kill()
+
+
+def cost(program, arguments, seconds, idle_ns):
+    """ns a sample."""
+    with Workload([program, *arguments]) as w:
+        ns, ticks, samples = figures(w.pid, seconds)
+    return (ns - idle_ns * max(ticks - samples, 0)) / max(samples, 1)
+
+
+def program_of(version):
+    return built("golabelled", "golabelled-" + version,
+                 "GOTOOLCHAIN=go%s GODEBUG=goindex=0 GOFLAGS=-mod=mod CGO_ENABLED=0 go build -o {out} ." % version)
+
+
+def labels(show, seconds, runs):
+    if not shutil.which("go"):
+        show("labels of goroutines", "go is not installed")
+        return
+    programs = {version: program_of(version) for version in VERSIONS}
+    rows = {(version, case): [] for version in VERSIONS for case in CASES}
+    with bpf_stats():
+        ns, ticks, _ = figures(os.getpid(), 2)  # of ticks that are not wanted: this process sleeps
+        for _ in range(runs):
+            for (version, case), costs in rows.items():
+                costs.append(cost(programs[version], CASES[case], seconds, ns / ticks))
+    for (version, case), costs in rows.items():
+        plain = rows[version, "no labels"]
+        # What else runs only adds to a turn: the lowest is nearest to what the labels alone cost.
+        more = min(costs) - min(plain)
+        show("BPF, Go %s (%s): %s" % (version, VERSIONS[version], case),
+             "%.2f us a sample (lowest %.2f)" % (statistics.median(costs) / 1e3, min(costs) / 1e3),
+             "" if costs is plain else "%+.2f us for the labels" % (more / 1e3))

@@ -1,0 +1,3 @@
+module golabelled
+
+go 1.16
