@@ -39,12 +39,19 @@ const flame = (() => {
 		return `hsl(${hue} ${saturation}% ${lightness + shift}%)`;
 	}
 
-	/* The colour of a change from −1 to 1. */
+	/* The colour of a change from −1 to 1, in steps that no eye tells apart. */
 	function changeColour(palette, change) {
+		const step = Math.round(change * 100);
+		palette.changes = palette.changes || new Map();
+		if (!palette.changes.has(step)) palette.changes.set(step, mixed(palette, step / 100));
+		return palette.changes.get(step);
+	}
+
+	function mixed(palette, change) {
 		const goal = change > 0 ? palette.grew : palette.shrank;
 		const way = change ? 0.25 + 0.75 * Math.min(1, Math.abs(change)) : 0;
-		const mixed = palette.neutral.map((from, i) => Math.round(from + (goal[i] - from) * way));
-		return `rgb(${mixed.join(" ")})`;
+		const colour = palette.neutral.map((from, i) => Math.round(from + (goal[i] - from) * way));
+		return `rgb(${colour.join(" ")})`;
 	}
 
 	/*

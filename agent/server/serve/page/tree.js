@@ -13,6 +13,7 @@
 const tree = (() => {
 	const ROOT = 0;
 	const MAX_SEARCHED = 1000; /* letters of a name that a regular expression sees */
+	const NODES = 16384; /* between two yields, where each takes nanoseconds */
 	const { ITEMS, finish, sorted } = typeof module === "object" ? require("./slices.js") : slices;
 
 	/* The source line of the frame at PLACE of a row's path; 0 = unknown. */
@@ -41,7 +42,7 @@ const tree = (() => {
 		return { first, frames };
 	}
 
-	/* For each of FRAMES that is in a path its place in the order of their names. */
+	/* For each step of PATHS the place of its frame in the order of the names of FRAMES. */
 	function* ranksOf(paths, frames) {
 		const used = new Uint8Array(frames.length);
 		const { length } = paths.frames;
@@ -53,8 +54,13 @@ const tree = (() => {
 			const y = frames[list[j]].name;
 			return x < y ? -1 : x > y ? 1 : list[i] - list[j];
 		});
-		const ranks = new Int32Array(frames.length);
-		order.forEach((at, place) => { ranks[list[at]] = place; });
+		const places = new Int32Array(frames.length);
+		order.forEach((at, place) => { places[list[at]] = place; });
+		const ranks = new Int32Array(length);
+		for (let i = 0; i < length; i++) {
+			ranks[i] = places[paths.frames[i]];
+			if (i % NODES === 0) yield;
+		}
 		return ranks;
 	}
 
@@ -68,11 +74,59 @@ const tree = (() => {
 		return at;
 	}
 
-	/* LIST's running sums of VALUE: sums[i] is that of the items before i. */
-	function running(list, value) {
-		const sums = new Float64Array(list.length + 1);
-		list.forEach((item, i) => { sums[i + 1] = sums[i] + value(item); });
+	const SUMS = ["value", "count", "base", "baseCount", "x"];
+
+	/* The running sums of ROWS: those at i are of the rows before i. X: what a row is wide. */
+	function* running(rows, scale) {
+		const sums = Object.fromEntries(SUMS.map((name) => [name, new Float64Array(rows.length + 1)]));
+		const { value, count, base, baseCount, x } = sums;
+		for (let i = 0; i < rows.length; i++) {
+			const row = rows[i];
+			value[i + 1] = value[i] + row.value;
+			count[i + 1] = count[i] + row.count;
+			base[i + 1] = base[i] + row.base;
+			baseCount[i + 1] = baseCount[i] + row.baseCount;
+			x[i + 1] = x[i] + row.value + row.base * scale;
+			if (i % ITEMS === 0) yield;
+		}
 		return sums;
+	}
+
+	/*
+	 * The numbers of the paths of RANKS (as pathsOf() has them) in their order, a shorter one before
+	 * what continues it. Sorted by one step at a time, in three parts (multikey quicksort), so that
+	 * paths that go together for long are not compared from their beginning again and again.
+	 */
+	function* orderOf({ first, frames: ranks }, size) {
+		const order = Uint32Array.from({ length: size }, (_, i) => i);
+		const at = (i, depth) => (first[i] + depth < first[i + 1] ? ranks[first[i] + depth] : -1);
+		const open = size > 1 ? [0, size, 0] : [];
+		for (let done = 0; open.length;) {
+			const depth = open.pop();
+			const end = open.pop();
+			const begin = open.pop();
+			const pivot = at(order[begin + ((end - begin) >> 1)], depth);
+			let less = begin;
+			let more = end;
+			for (let i = begin; i < more;) {
+				const number = order[i];
+				const rank = at(number, depth);
+				if (rank < pivot) {
+					order[i++] = order[less];
+					order[less++] = number;
+				} else if (rank > pivot) {
+					order[i] = order[--more];
+					order[more] = number;
+				} else {
+					i++;
+				}
+				if (++done % NODES === 0) yield;
+			}
+			if (less - begin > 1) open.push(begin, less, depth);
+			if (end - more > 1) open.push(more, end, depth);
+			if (more - less > 1 && pivot >= 0) open.push(less, more, depth + 1);
+		}
+		return order;
 	}
 
 	class Tree {
@@ -96,28 +150,12 @@ const tree = (() => {
 			this.inverted = inverted;
 			this.scale = scale;
 			const paths = yield* pathsOf(rows, inverted);
-			const order = yield* this.orderOf(paths, rows.length);
+			const ranks = yield* ranksOf(paths, frames);
+			const order = yield* orderOf({ first: paths.first, frames: ranks }, rows.length);
 			this.rows = Array.from(order, (i) => rows[i]);
 			yield;
-			this.sums = {};
-			for (const name of ["value", "count", "base", "baseCount"]) {
-				this.sums[name] = running(this.rows, (row) => row[name]);
-				yield;
-			}
-			this.sums.x = running(this.rows, (row) => row.value + row.base * scale);
+			this.sums = yield* running(this.rows, scale);
 			yield* this.build(paths, order);
-		}
-
-		/* The numbers of SIZE rows in the order of their paths. */
-		*orderOf(paths, size) {
-			const { first, frames } = paths;
-			const ranks = yield* ranksOf(paths, this.frames);
-			return yield* sorted(size, (i, j) => {
-				const at = shared(paths, i, j);
-				const isInside = at < first[i + 1] - first[i] && at < first[j + 1] - first[j];
-				return isInside ? ranks[frames[first[i] + at]] - ranks[frames[first[j] + at]]
-					: (first[i + 1] - first[i]) - (first[j + 1] - first[j]);
-			});
 		}
 
 		*build(paths, order) {
