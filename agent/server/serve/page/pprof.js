@@ -165,7 +165,7 @@ const pprof = (() => {
 		const label = message(reader, LABEL);
 		const { key, text, number, unit } = label;
 		const parts = text ? [key, text, 0] : [key * 512 + unit, number, 1];
-		const isSmall = key < 1 << 18 && unit < 512 && number >= 0 && parts[1] < 2 ** 25;
+		const isSmall = key < 1 << 17 && unit < 512 && number >= 0 && parts[1] < 2 ** 25;
 		const name = isSmall && !(text && (number || unit)) ? parts[0] * 2 ** 26 + parts[1] * 2 + parts[2] : label;
 		const known = labels.get(name);
 		if (known) return known;
