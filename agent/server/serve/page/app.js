@@ -1020,7 +1020,7 @@ const app = (() => {
 
 		openHelp() {
 			byId("help-dialog").showModal();
-			byId("help-close").focus();
+			byId("help-title").focus(); /* its button is at the end, which a small screen would begin with */
 		}
 
 		shortcut(key) {
