@@ -212,14 +212,12 @@ static uint32_t line_number(int64_t line)
 	return line > 0 && line <= UINT32_MAX ? (uint32_t)line : 0;
 }
 
-static int pprof_add_line(
-	struct pprof *p, const struct pprof_line *line, struct line_record *ret_line)
+int pprof_function(struct pprof *p, const struct pprof_line *line, uint32_t *ret_id)
 {
 	struct function_record record = {
 		.start_line = line_number(line->start_line),
 		.nameless = line->nameless,
 	};
-	uint32_t function;
 	int err;
 
 	err = add_string(p, line->name, &record.name);
@@ -231,7 +229,19 @@ static int pprof_add_line(
 	err = add_string(p, line->file, &record.file);
 	if (err)
 		return err;
-	err = add_record(p, &p->functions, &record, sizeof(record), &function);
+	return add_record(p, &p->functions, &record, sizeof(record), ret_id);
+}
+
+static int pprof_add_line(
+	struct pprof *p, const struct pprof_line *line, struct line_record *ret_line)
+{
+	uint32_t function = line->function;
+	int err = 0;
+
+	if (function >= p->functions.count)
+		return -ENOENT;
+	if (!function)
+		err = pprof_function(p, line, &function);
 	if (err)
 		return err;
 	*ret_line = (struct line_record){ function, line_number(line->line),

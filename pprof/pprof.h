@@ -53,6 +53,8 @@ struct pprof_line {
 	const char *file; /* "" = unknown */
 	int64_t line, column, start_line; /* 0 or out of range = unknown */
 	bool nameless; /* `name` is a stand-in: pprof_is_nameless() */
+	uint32_t function; /* of pprof_function(), which then stands for the fields of the function;
+			      0 = none */
 };
 
 /*
@@ -80,6 +82,8 @@ int pprof_create(const struct pprof_options *options, struct pprof **ret_pprof);
 void pprof_destroy(struct pprof *p);
 /* Adds a mapping and returns its id. Equal mappings get the same id. */
 int pprof_mapping(struct pprof *p, const struct pprof_mapping *mapping, uint64_t *ret_id);
+/* Adds the function of LINE and returns its id, for those who have many lines of it. */
+int pprof_function(struct pprof *p, const struct pprof_line *line, uint32_t *ret_id);
 /*
  * Adds a location at ADDRESS in MAPPING (id; 0 = none). LINES are innermost first; LINE_COUNT 0: an
  * address without a name. A caller's address must be inside its call instruction (return address

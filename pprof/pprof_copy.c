@@ -53,7 +53,9 @@ int pprof_copy_init(struct pprof_copy *c, struct pprof *to, const struct pprof_r
 	*c = (struct pprof_copy){ .to = to, .from = from };
 	c->ids = calloc(from->message->n_location + 1, sizeof(*c->ids));
 	c->whole = calloc(from->message->n_mapping + 1, sizeof(*c->whole));
-	if (!c->ids || !c->whole) {
+	c->functions = calloc(from->message->n_function + 1, sizeof(*c->functions));
+	c->mappings = calloc(from->message->n_mapping + 1, sizeof(*c->mappings));
+	if (!c->ids || !c->whole || !c->functions || !c->mappings) {
 		pprof_copy_deinit(c);
 		return -ENOMEM;
 	}
@@ -65,39 +67,55 @@ void pprof_copy_deinit(struct pprof_copy *c)
 {
 	free(take(c->ids));
 	free(take(c->whole));
+	free(take(c->functions));
+	free(take(c->mappings));
 }
 
 static int pprof_copy_mapping(
 	const struct pprof_copy *c, const MESSAGE(Location) * location, uint64_t *ret_id)
 {
+	const bool whole = !c->source_only || !location->n_line;
 	struct pprof_mapping content = { 0 };
 	const MESSAGE(Mapping) * from;
 	uint64_t index;
+	int err;
 
 	*ret_id = 0;
 	if (!map_get(&c->from->mappings, location->mapping_id, &index))
 		return 0;
+	*ret_id = whole ? c->mappings[index] : 0;
+	if (*ret_id)
+		return 0;
 	from = c->from->message->mapping[c->whole[index]];
 	content.file = pprof_read_text(c->from, from->filename);
-	if (!c->source_only || !location->n_line) {
+	if (whole) {
 		content.start = from->memory_start;
 		content.limit = from->memory_limit;
 		content.offset = from->file_offset;
 		content.build_id = pprof_read_text(c->from, from->build_id);
 	}
-	return pprof_mapping(c->to, &content, ret_id);
+	err = pprof_mapping(c->to, &content, ret_id);
+	if (!err && whole)
+		c->mappings[index] = *ret_id;
+	return err;
 }
 
 /* ---- locations ------------------------------------------------------------------------------ */
 
-static struct pprof_line pprof_copy_line(const struct pprof_copy *c, const MESSAGE(Line) * from)
+static int pprof_copy_line(
+	const struct pprof_copy *c, const MESSAGE(Line) * from, struct pprof_line *ret_line)
 {
 	struct pprof_line line = { .line = from->line, .column = from->column };
 	const MESSAGE(Function) * function;
 	uint64_t index;
+	int err = 0;
 
+	*ret_line = line;
 	if (!map_get(&c->from->functions, from->function_id, &index))
-		return line;
+		return 0;
+	ret_line->function = c->functions[index];
+	if (ret_line->function)
+		return 0;
 	function = c->from->message->function[index];
 	line.name = pprof_read_text(c->from, function->name);
 	line.system_name = pprof_read_text(c->from, function->system_name);
@@ -106,7 +124,13 @@ static struct pprof_line pprof_copy_line(const struct pprof_copy *c, const MESSA
 	line.nameless = pprof_is_nameless(line.name, line.system_name);
 	if (c->line)
 		c->line(c->context, &line);
-	return line;
+	else
+		err = pprof_function(c->to, &line, &line.function);
+	if (err)
+		return err;
+	c->functions[index] = line.function;
+	*ret_line = line;
+	return 0;
 }
 
 static int pprof_copy_add(
@@ -117,8 +141,8 @@ static int pprof_copy_add(
 	uint64_t mapping;
 	int err = pprof_copy_mapping(c, location, &mapping);
 
-	for (size_t i = 0; i < count; i++)
-		lines[i] = pprof_copy_line(c, location->line[i]);
+	for (size_t i = 0; i < count && !err; i++)
+		err = pprof_copy_line(c, location->line[i], &lines[i]);
 	return err ? err
 		   : pprof_location(c->to, mapping, c->source_only && count ? 0 : location->address,
 			     lines, count, ret_id);
@@ -133,7 +157,7 @@ int pprof_copy_stack(struct pprof_copy *c, const MESSAGE(Sample) * sample, size_
 		uint64_t index = 0;
 		int err = 0;
 
-		map_get(&c->from->locations, sample->location_id[i], &index);
+		pprof_read_location(c->from, sample->location_id[i], &index);
 		if (!c->ids[index])
 			err = pprof_copy_add(c, c->from->message->location[index], &c->ids[index]);
 		if (err)

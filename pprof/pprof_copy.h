@@ -16,6 +16,8 @@ struct pprof_copy {
 	struct pprof *to;
 	const struct pprof_read *from;
 	uint64_t *ids; /* in TO, by index of the location; 0 = not added yet */
+	uint32_t *functions; /* in TO, by index; 0 = not added yet */
+	uint64_t *mappings; /* likewise, of those whose content is all copied */
 	size_t *whole; /* by index of a mapping: that of the mapping which it is a part of */
 	/*
 	 * For named frames only the file of the mapping counts, and they have no address: builds of

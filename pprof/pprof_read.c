@@ -23,6 +23,18 @@ const char *pprof_read_text(const struct pprof_read *profile, int64_t string)
 		       : "";
 }
 
+/* Most tools number from 1 on, without gaps. */
+bool pprof_read_location(const struct pprof_read *profile, uint64_t id, uint64_t *ret_index)
+{
+	const Perftools__Profiles__Profile *p = profile->message;
+
+	if (id && id <= p->n_location && p->location[id - 1]->id == id) {
+		*ret_index = id - 1;
+		return true;
+	}
+	return map_get(&profile->locations, id, ret_index);
+}
+
 static bool types_are_good(const Perftools__Profiles__Profile *p)
 {
 	for (size_t i = 0; i < p->n_sample_type; i++) {
@@ -105,7 +117,7 @@ static bool sample_is_good(const struct pprof_read *profile, size_t number)
 	if (sample->n_value != p->n_sample_type)
 		return false;
 	for (size_t i = 0; i < sample->n_location_id; i++) {
-		if (!map_get(&profile->locations, sample->location_id[i], &index))
+		if (!pprof_read_location(profile, sample->location_id[i], &index))
 			return false;
 	}
 	for (size_t i = 0; i < sample->n_label; i++) {
@@ -145,6 +157,8 @@ static int pprof_read_check(struct pprof_read *profile, const char **ret_why)
 
 /* ---- reading ------------------------------------------------------------------------------- */
 /* Bounds the unpacked size: protobuf-c makes an object of some 50 bytes from two. */
+enum { UNPACKED_BYTES = 1 << 30 };
+
 struct budget {
 	size_t left;
 };
@@ -165,14 +179,32 @@ static void budget_free(void *context, void *memory)
 	free(memory);
 }
 
-static int pprof_read_unpack(const struct buffer *plain, Perftools__Profiles__Profile **ret_message)
+static void *memory_alloc(void *context, size_t size)
 {
-	enum { UNPACKED_BYTES = 1 << 30 };
+	return arena_alloc(context, size);
+}
+
+static void memory_free(void *context, void *memory)
+{
+	(void)context;
+	(void)memory;
+}
+
+/* MEMORY: where the message goes; NULL = it is freed piece by piece. */
+static int pprof_read_unpack(const struct buffer *plain, struct arena *memory,
+	Perftools__Profiles__Profile **ret_message)
+{
 	struct budget budget = { UNPACKED_BYTES };
 	ProtobufCAllocator allocator = { budget_alloc, budget_free, &budget };
 
+	if (memory)
+		allocator = (ProtobufCAllocator){ memory_alloc, memory_free, memory };
+
 	*ret_message = perftools__profiles__profile__unpack(&allocator, plain->size, plain->bytes);
-	return *ret_message ? 0 : -EBADMSG;
+	if (*ret_message)
+		return 0;
+	/* Too little memory says nothing about the file. */
+	return memory && memory->error ? memory->error : -EBADMSG;
 }
 
 static int read_plain(int dir_fd, const char *path, struct buffer *plain)
@@ -191,8 +223,8 @@ static int read_plain(int dir_fd, const char *path, struct buffer *plain)
 					      : buffer_append(plain, file.bytes, file.size);
 }
 
-int pprof_read_at(
-	int dir_fd, const char *path, struct pprof_read *ret_profile, const char **ret_why)
+static int pprof_read_below(int dir_fd, const char *path, bool whole,
+	struct pprof_read *ret_profile, const char **ret_why)
 {
 	autocall(buffer_deinit) struct buffer plain;
 	struct pprof_read profile = { 0 };
@@ -200,11 +232,15 @@ int pprof_read_at(
 
 	*ret_why = "it is neither pprof nor gzip-compressed pprof";
 	buffer_init(&plain, PPROF_READ_PLAIN_BYTES);
+	if (whole)
+		arena_init(&profile.memory, UNPACKED_BYTES);
 	err = read_plain(dir_fd, path, &plain);
 	if (!err)
-		err = pprof_read_unpack(&plain, &profile.message);
-	if (err)
+		err = pprof_read_unpack(&plain, whole ? &profile.memory : NULL, &profile.message);
+	if (err) {
+		arena_deinit(&profile.memory);
 		return err;
+	}
 	map_init(&profile.mappings, PPROF_READ_MAX_ENTRIES);
 	map_init(&profile.locations, PPROF_READ_MAX_ENTRIES);
 	map_init(&profile.functions, PPROF_READ_MAX_ENTRIES);
@@ -217,9 +253,15 @@ int pprof_read_at(
 	return 0;
 }
 
+int pprof_read_at(
+	int dir_fd, const char *path, struct pprof_read *ret_profile, const char **ret_why)
+{
+	return pprof_read_below(dir_fd, path, true, ret_profile, ret_why);
+}
+
 int pprof_read_file(const char *path, struct pprof_read *ret_profile, const char **ret_why)
 {
-	return pprof_read_at(AT_FDCWD, path, ret_profile, ret_why);
+	return pprof_read_below(AT_FDCWD, path, false, ret_profile, ret_why);
 }
 
 void pprof_read_deinit(struct pprof_read *profile)
@@ -229,7 +271,9 @@ void pprof_read_deinit(struct pprof_read *profile)
 	map_deinit(&profile->mappings);
 	map_deinit(&profile->locations);
 	map_deinit(&profile->functions);
-	if (profile->message)
+	if (profile->memory.chunks)
+		arena_deinit(&profile->memory);
+	else if (profile->message)
 		perftools__profiles__profile__free_unpacked(profile->message, &allocator);
 	*profile = (struct pprof_read){ 0 };
 }

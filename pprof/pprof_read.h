@@ -4,9 +4,11 @@
  * Reads pprof files, which may be anybody's: a profile that was read has no ID, string number or
  * value count that leads nowhere. Bounds what a file may unpack to.
  */
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/arena.h"
 #include "base/map.h"
 #include "proto/profile.pb-c.h"
 
@@ -20,6 +22,7 @@ enum {
 struct pprof_read {
 	Perftools__Profiles__Profile *message;
 	struct map mappings, locations, functions; /* id → index */
+	struct arena memory; /* of the message, if it was read by pprof_read_at() */
 };
 
 /*
@@ -27,9 +30,14 @@ struct pprof_read {
  * in *RET_WHY; -E2BIG over a limit; otherwise as io_read_file().
  */
 int pprof_read_file(const char *path, struct pprof_read *ret_profile, const char **ret_why);
-/* The same for PATH below the directory DIR_FD. */
+/*
+ * The same for PATH below the directory DIR_FD, for reading many: the message may not be changed,
+ * and is freed as a whole.
+ */
 int pprof_read_at(
 	int dir_fd, const char *path, struct pprof_read *ret_profile, const char **ret_why);
 void pprof_read_deinit(struct pprof_read *profile);
 /* Returns "" for number 0 and for numbers out of range. */
+/* The index of the location ID. False if there is none. */
+bool pprof_read_location(const struct pprof_read *profile, uint64_t id, uint64_t *ret_index);
 const char *pprof_read_text(const struct pprof_read *profile, int64_t string);
