@@ -14,6 +14,7 @@
 
 #include "agent/server/store/store.h"
 #include "base/cleanup.h"
+#include "base/io.h"
 
 enum { FILES = 3, CONTENT_BYTES = 3000 };
 
@@ -301,6 +302,74 @@ static void a_file_is_stored_though_an_old_one_stays(void **state)
 	torture_run(&t);
 }
 
+/* ---- merging -------------------------------------------------------------------------------- */
+
+static const struct store_now much_later = { .real_ns = NOON + 7200 * SECOND,
+	.boot_ns = UINT64_C(7200000000001) };
+
+static void begin_with_old_files(void *context)
+{
+	struct fixture *f = context;
+
+	begin_empty(f);
+	assert_int_equal(open_store(f), 0);
+	for (int i = 0; i < FILES; i++)
+		assert_int_equal(store_put(f->store, NULL, NOON + i * 10 * SECOND, 10 * SECOND,
+					 f->content, sizeof(f->content)),
+			0);
+	assert_int_equal(store_trim(f->store, much_later), 0);
+}
+
+static int merge_them(void *context)
+{
+	struct fixture *f = context;
+	struct store_merge m;
+	int fd, err;
+
+	assert_true(store_merge_find(f->store, &m));
+	err = store_merge_begin(f->store, &m, &fd);
+	if (err)
+		return err;
+	err = io_write_all(fd, f->content, sizeof(f->content));
+	close(fd);
+	return store_merge_end(f->store, err, much_later);
+}
+
+/* How many files are listed: the windows, or one minute. */
+static size_t listed_files(struct fixture *f)
+{
+	struct store_file file;
+	size_t iterator = 0, count = 0;
+
+	while (store_next(f->store, &iterator, 0, INT64_MAX, &file))
+		count++;
+	return count;
+}
+
+static void all_are_merged_or_none(void *context, int result)
+{
+	struct fixture *f = context;
+	bool merged = !result;
+
+	assert_int_equal(listed_files(f), merged ? 1 : FILES);
+	store_destroy(take(f->store));
+	assert_int_equal(open_store(f), 0);
+	assert_int_equal(listed_files(f), merged ? 1 : FILES);
+	end(f);
+}
+
+static void files_are_merged_or_stay(void **state)
+{
+	struct fixture f;
+	struct torture t = { .begin = begin_with_old_files,
+		.operation = merge_them,
+		.end = all_are_merged_or_none,
+		.context = &f };
+
+	(void)state;
+	torture_run(&t);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -309,6 +378,7 @@ int main(void)
 		torture_test(a_start_finds_all_files_or_fails),
 		torture_test(a_failed_removal_is_reported),
 		torture_test(a_file_is_stored_though_an_old_one_stays),
+		torture_test(files_are_merged_or_stay),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -105,6 +105,9 @@ static int make_entry(
 		.duration_tenths = name->duration_tenths,
 		.size_bytes = (uint32_t)size_bytes,
 		.order = e->next_order,
+		.minutes = name->minutes,
+		.generation = name->generation,
+		.kind = (uint8_t)name->kind,
 	};
 	return err ? err : intern_label(e, name->label, &entry->label);
 }
@@ -126,7 +129,9 @@ static int by_time(const void *a, const void *b)
 {
 	const struct entry *left = a, *right = b;
 
-	return (left->time_tenths > right->time_tenths) - (left->time_tenths < right->time_tenths);
+	if (left->time_tenths != right->time_tenths)
+		return left->time_tenths < right->time_tenths ? -1 : 1;
+	return (left->generation > right->generation) - (left->generation < right->generation);
 }
 
 void entries_sort(struct entries *e)
@@ -161,7 +166,8 @@ const struct entry *entries_find(const struct entries *e, const struct file_name
 
 		if (entry->time_tenths != name->time_tenths)
 			break;
-		if (entry->duration_tenths == name->duration_tenths &&
+		if (entry->duration_tenths == name->duration_tenths && entry->kind == name->kind &&
+			entry->generation == name->generation && entry->minutes == name->minutes &&
 			!strcmp(intern_text(&e->labels, entry->label), name->label))
 			return entry;
 	}
@@ -172,8 +178,29 @@ void entries_name(const struct entries *e, const struct entry *entry, struct fil
 {
 	ret_name->time_tenths = entry->time_tenths;
 	ret_name->duration_tenths = entry->duration_tenths;
+	ret_name->kind = (enum file_kind)entry->kind;
+	ret_name->generation = entry->generation;
+	ret_name->minutes = entry->minutes;
 	snprintf(ret_name->label, sizeof(ret_name->label), "%s",
 		intern_text(&e->labels, entry->label));
+}
+
+size_t entries_from(const struct entries *e, int64_t time_tenths)
+{
+	return entries_search(e, time_tenths, false) - e->first;
+}
+
+void entries_doom(struct entries *e, size_t place, uint16_t stamp)
+{
+	struct entry *entry = &e->all[e->first + place];
+
+	e->doomed += !entry->doomed;
+	entry->doomed = stamp;
+}
+
+void entries_stick(struct entries *e, size_t place, bool stuck)
+{
+	e->all[e->first + place].stuck = stuck;
 }
 
 size_t entries_oldest(const struct entries *e, int64_t now_tenths)
@@ -190,10 +217,19 @@ void entries_remove(struct entries *e, size_t place)
 	struct entry *entry = &e->all[e->first + place];
 
 	e->block_bytes -= entries_block_bytes(entry->size_bytes);
+	e->doomed -= entry->doomed != 0;
 	if (!place) {
 		e->first++;
 		return;
 	}
 	e->end--;
 	memmove(entry, entry + 1, (size_t)(&e->all[e->end] - entry) * sizeof(*entry));
+}
+
+void entries_forget(struct entries *e, const struct file_name *name)
+{
+	const struct entry *entry = entries_find(e, name);
+
+	if (entry)
+		entries_remove(e, (size_t)(entry - (e->all + e->first)));
 }

@@ -11,7 +11,7 @@
 /* In 2262: the limit of int64_t nanoseconds, less the longest window. */
 static const int64_t LATEST_TENTHS = INT64_C(92200000000);
 static const uint32_t LONGEST_TENTHS = 10 * 7 * 24 * 3600;
-static const char SUFFIX[] = ".pb.gz";
+static const char SUFFIX[] = ".pb.gz", MINUTES[] = ".minutes-", MERGED[] = ".merged";
 
 enum { HASH_LENGTH = 9 }; /* `-0123abcd` */
 
@@ -35,7 +35,7 @@ static void clean(const char *label, char *out, size_t size)
  * If cleaning changes LABEL, appends a hash that distinguishes it from other labels with the same
  * cleaned form. A sequence number would not do: the order may differ in the next window.
  */
-static void make_label(const char *label, char out[FILE_NAME_LABEL_BYTES])
+void file_name_clean(const char *label, char out[FILE_NAME_LABEL_BYTES])
 {
 	size_t length = strlen(label);
 
@@ -60,7 +60,12 @@ bool file_name_init(struct file_name *n, const char *label, int64_t time_ns, int
 		return false;
 	n->time_tenths = time;
 	n->duration_tenths = (uint32_t)duration;
-	make_label(label, n->label);
+	n->kind = label ? FILE_KIND_GROUP : FILE_KIND_WINDOW;
+	n->generation = 1;
+	n->minutes = 0;
+	n->label[0] = 0;
+	if (label)
+		file_name_clean(label, n->label);
 	return true;
 }
 
@@ -73,10 +78,34 @@ static void format_tenth(char *text, size_t size, int64_t tenths)
 		*text = 0;
 }
 
+/* What follows the times. */
+static void format_rest(const struct file_name *n, char *text, size_t size)
+{
+	char generation[8] = "";
+
+	if (n->generation > 1)
+		snprintf(generation, sizeof(generation), ".%u", (unsigned int)n->generation);
+	switch (n->kind) {
+	case FILE_KIND_GROUP:
+		snprintf(text, size, "-%s", n->label);
+		break;
+	case FILE_KIND_WINDOW:
+		snprintf(text, size, "%s", generation);
+		break;
+	case FILE_KIND_MINUTES:
+		snprintf(text, size, "%s%x%s", MINUTES, (unsigned int)n->minutes, generation);
+		break;
+	case FILE_KIND_MERGED:
+		snprintf(text, size, "%s%s", MERGED, generation);
+		break;
+	}
+}
+
 void file_name_format(const struct file_name *n, char *path, size_t size)
 {
 	time_t seconds = (time_t)(n->time_tenths / 10);
 	char day[16] = "", clock[24] = "", tenth[4], length_tenth[4];
+	char rest[FILE_NAME_LABEL_BYTES + 24] = "";
 	struct tm t;
 
 	if (gmtime_r(&seconds, &t)) {
@@ -85,8 +114,9 @@ void file_name_format(const struct file_name *n, char *path, size_t size)
 	}
 	format_tenth(tenth, sizeof(tenth), n->time_tenths);
 	format_tenth(length_tenth, sizeof(length_tenth), n->duration_tenths);
-	snprintf(path, size, "%s/%s%sZ-%u%ss-%s%s", day, clock, tenth, n->duration_tenths / 10,
-		length_tenth, n->label, SUFFIX);
+	format_rest(n, rest, sizeof(rest));
+	snprintf(path, size, "%s/%s%sZ-%u%ss%s%s", day, clock, tenth, n->duration_tenths / 10,
+		length_tenth, rest, SUFFIX);
 }
 
 /* Parses COUNT digits and advances *TEXT. -1 if they are missing. */
@@ -165,23 +195,100 @@ static bool take_duration(const char **text, uint32_t *ret_tenths)
 	return *ret_tenths <= LONGEST_TENTHS;
 }
 
+static bool take_text(const char **text, const char *wanted)
+{
+	size_t length = strlen(wanted);
+
+	if (strncmp(*text, wanted, length) != 0)
+		return false;
+	*text += length;
+	return true;
+}
+
+static bool take_minutes(const char **text, uint16_t *ret_minutes)
+{
+	static const char digits[] = "0123456789abcdef";
+	const char *digit;
+	unsigned int minutes = 0;
+
+	for (; **text && (digit = strchr(digits, **text)) != NULL; (*text)++) {
+		minutes = minutes << 4 | (unsigned int)(digit - digits);
+		if (minutes >> FILE_NAME_MINUTES)
+			return false;
+	}
+	*ret_minutes = (uint16_t)minutes;
+	return minutes != 0;
+}
+
+static bool take_generation(const char **text, uint16_t *ret_generation)
+{
+	uint16_t value = 0;
+	const char *at = *text + 1;
+	int digit;
+
+	*ret_generation = 1;
+	if (**text != '.' || (digit = take_digits(&at, 1)) < 0)
+		return true;
+	for (; digit >= 0; digit = take_digits(&at, 1)) {
+		value = (uint16_t)(value * 10 + digit);
+		if (value > FILE_NAME_GENERATIONS)
+			return false;
+	}
+	*text = at;
+	*ret_generation = value;
+	return true;
+}
+
+static bool take_label(const char **text, char label[FILE_NAME_LABEL_BYTES])
+{
+	size_t left = strlen(*text), suffix = sizeof(SUFFIX) - 1;
+
+	if (left < suffix + 1 || left - suffix >= FILE_NAME_LABEL_BYTES)
+		return false;
+	clean(*text, label, left - suffix + 1);
+	*text += left - suffix;
+	return true;
+}
+
+static bool take_rest(const char **text, struct file_name *n)
+{
+	n->generation = 1;
+	if (take_char(text, '-')) {
+		n->kind = FILE_KIND_GROUP;
+		return take_label(text, n->label);
+	}
+	if (take_text(text, MERGED)) {
+		n->kind = FILE_KIND_MERGED;
+	} else if (take_text(text, MINUTES)) {
+		n->kind = FILE_KIND_MINUTES;
+		if (!take_minutes(text, &n->minutes))
+			return false;
+	} else {
+		n->kind = FILE_KIND_WINDOW;
+	}
+	return take_generation(text, &n->generation);
+}
+
+/* A slot's file begins with it. */
+static bool file_name_fits(const struct file_name *n)
+{
+	return n->kind == FILE_KIND_GROUP || n->kind == FILE_KIND_WINDOW ||
+	       n->time_tenths % FILE_NAME_SLOT_TENTHS == 0;
+}
+
 bool file_name_parse(const char *path, struct file_name *ret_name)
 {
 	char again[FILE_NAME_BYTES];
-	struct file_name n;
+	struct file_name n = { 0 };
 	const char *at = path + FILE_NAME_DAY_LENGTH + 1;
-	size_t length = strlen(path), left;
+	size_t length = strlen(path);
 
 	if (length <= FILE_NAME_DAY_LENGTH + 1 || length >= sizeof(again))
 		return false;
 	if (!take_time(&at, &n.time_tenths) || !take_char(&at, '-') ||
-		!take_duration(&at, &n.duration_tenths) || !take_char(&at, '-'))
+		!take_duration(&at, &n.duration_tenths) || !take_rest(&at, &n) ||
+		!file_name_fits(&n))
 		return false;
-	left = strlen(at);
-	if (left < sizeof(SUFFIX) || left - (sizeof(SUFFIX) - 1) >= sizeof(n.label))
-		return false;
-	left -= sizeof(SUFFIX) - 1;
-	clean(at, n.label, left + 1);
 	/* Refuses what we would not write: leading zeros, a 30th of February, other characters. */
 	file_name_format(&n, again, sizeof(again));
 	if (strcmp(again, path))

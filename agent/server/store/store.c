@@ -11,6 +11,7 @@
 
 #include "agent/server/store/entries.h"
 #include "agent/server/store/file_name.h"
+#include "agent/server/store/store_internal.h"
 #include "base/cleanup.h"
 #include "base/io.h"
 #include "base/settled_clock.h"
@@ -21,41 +22,73 @@ enum {
 	/* Old files dropped for one new file on a full disk: another program may be filling it. */
 	MAX_DROPS = 64,
 	MAX_SAME_NAMES = 100,
+	MAX_SWEPT = 256, /* files removed at once */
+	MINUTES_BITS = 4, /* of an iterator: which minute of a file is next */
 };
 
 static const char TEMPORARY_SUFFIX[] = ".tmp";
 
-struct store {
-	int fd; /* the directory, locked */
-	struct store_options options; /* without its texts */
-	struct entries entries;
-	struct settled_clock age_clock;
-	int removal_error; /* the first since the last store_trim(); 0 = none */
-};
-
 /* ---- removing ------------------------------------------------------------------------------- */
 
 /* Removes it from the list even if unlink fails, so that it is not retried for ever. */
-static void drop_at(struct store *s, size_t place, enum metric reason)
+static bool store_remove_at(struct store *s, size_t place)
 {
 	char path[FILE_NAME_BYTES];
 	struct file_name name;
+	bool removed;
 
 	entries_name(&s->entries, entries_at(&s->entries, place), &name);
 	file_name_format(&name, path, sizeof(path));
-	if (unlinkat(s->fd, path, 0) && errno != ENOENT) {
+	removed = !unlinkat(s->fd, path, 0) || errno == ENOENT;
+	if (!removed) {
 		s->removal_error = s->removal_error ? s->removal_error : -errno;
-		reason = METRIC_STORE_REMOVE_FAILED;
+		metrics_add(s->options.metrics, METRIC_STORE_REMOVE_FAILED, 1);
 	}
 	entries_remove(&s->entries, place);
-	metrics_add(s->options.metrics, reason, 1);
 	path[FILE_NAME_DAY_LENGTH] = 0;
 	unlinkat(s->fd, path, AT_REMOVEDIR);
+	return removed;
 }
 
+static void drop_at(struct store *s, size_t place, enum metric reason)
+{
+	if (store_remove_at(s, place))
+		metrics_add(s->options.metrics, reason, 1);
+}
+
+static size_t store_first_doomed(const struct store *s)
+{
+	size_t place = 0;
+
+	while (place < entries_count(&s->entries) && !entries_at(&s->entries, place)->doomed)
+		place++;
+	return place;
+}
+
+/* What is in another file by now goes first, and is no loss. */
 static void drop_oldest(struct store *s, int64_t now_tenths, enum metric reason)
 {
-	drop_at(s, entries_oldest(&s->entries, now_tenths), reason);
+	if (s->entries.doomed)
+		(void)store_remove_at(s, store_first_doomed(s));
+	else
+		drop_at(s, entries_oldest(&s->entries, now_tenths), reason);
+}
+
+/* Not at once: whoever has been told of such a file may be about to read it. */
+static void store_sweep(struct store *s, uint64_t boot_ns)
+{
+	size_t swept = 0, place = 0;
+
+	while (s->entries.doomed && swept < MAX_SWEPT && place < entries_count(&s->entries)) {
+		uint16_t doomed = entries_at(&s->entries, place)->doomed;
+
+		if (!doomed || !store_stamp_is_old(doomed, boot_ns)) {
+			place++;
+			continue;
+		}
+		(void)store_remove_at(s, place);
+		swept++;
+	}
 }
 
 /*
@@ -168,6 +201,7 @@ static int store_scan(struct store *s)
 			err = io_next_entry(directory, &e);
 	}
 	entries_sort(&s->entries);
+	store_doom_merged(s, store_old_stamp(s->options.now.boot_ns));
 	return err;
 }
 
@@ -216,6 +250,8 @@ int store_create(const struct store_options *options, struct store **ret_store)
 		return err;
 	}
 	settled_clock_init(&s->age_clock, options->now.real_ns, options->now.boot_ns, newest_ns(s));
+	/* Nothing is old before the first store_trim(). */
+	s->settled_tenths = INT64_MIN;
 	*ret_store = s;
 	return 0;
 }
@@ -249,8 +285,12 @@ static void trim_bytes(struct store *s, int64_t now_tenths)
 
 static void trim_age(struct store *s, int64_t now_tenths)
 {
-	while (entries_count(&s->entries) && store_too_old(s, now_tenths))
-		drop_at(s, 0, METRIC_STORE_DROPPED_LIMIT);
+	while (entries_count(&s->entries) && store_too_old(s, now_tenths)) {
+		if (entries_at(&s->entries, 0)->doomed)
+			(void)store_remove_at(s, 0);
+		else
+			drop_at(s, 0, METRIC_STORE_DROPPED_LIMIT);
+	}
 }
 
 int store_trim(struct store *s, struct store_now now)
@@ -258,7 +298,10 @@ int store_trim(struct store *s, struct store_now now)
 	int64_t settled_ns = settled_clock_now(&s->age_clock, now.real_ns, now.boot_ns);
 	int err;
 
-	trim_age(s, settled_ns / FILE_NAME_TENTH_NS);
+	s->settled_tenths = settled_ns / FILE_NAME_TENTH_NS;
+	store_sweep(s, now.boot_ns);
+	store_unstick(s, now.boot_ns);
+	trim_age(s, s->settled_tenths);
 	trim_bytes(s, now.real_ns / FILE_NAME_TENTH_NS);
 	err = s->removal_error;
 	s->removal_error = 0;
@@ -273,19 +316,33 @@ void store_set_limits(struct store *s, uint64_t limit_bytes, uint64_t limit_age_
 
 /* ---- adding --------------------------------------------------------------------------------- */
 
+void store_temporary_path(const char *path, char *temporary, size_t size)
+{
+	snprintf(temporary, size, "%.*s/.%s%s", FILE_NAME_DAY_LENGTH, path,
+		path + FILE_NAME_DAY_LENGTH + 1, TEMPORARY_SUFFIX);
+}
+
+int store_open_temporary(const struct store *s, const char *path)
+{
+	char temporary[STORE_TEMPORARY_BYTES];
+	int fd;
+
+	store_temporary_path(path, temporary, sizeof(temporary));
+	fd = openat(
+		s->fd, temporary, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, FILE_MODE);
+	return fd < 0 ? -errno : fd;
+}
+
 /* Writes the whole file or nothing. */
 static int store_write_file(const struct store *s, const char *path, const void *bytes, size_t size)
 {
-	char temporary[FILE_NAME_BYTES + 8];
-	autoclose int fd = -1;
+	char temporary[STORE_TEMPORARY_BYTES];
+	autoclose int fd = store_open_temporary(s, path);
 	int err;
 
-	snprintf(temporary, sizeof(temporary), "%.*s/.%s%s", FILE_NAME_DAY_LENGTH, path,
-		path + FILE_NAME_DAY_LENGTH + 1, TEMPORARY_SUFFIX);
-	fd = openat(
-		s->fd, temporary, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, FILE_MODE);
 	if (fd < 0)
-		return -errno;
+		return fd;
+	store_temporary_path(path, temporary, sizeof(temporary));
 	err = io_write_all(fd, bytes, size);
 	/* Some file systems only report write errors at close. */
 	if (close(take_fd(&fd)) && !err)
@@ -330,11 +387,25 @@ static int write_with_drops(
 	return err;
 }
 
+static int make_window_unique(const struct store *s, struct file_name *name)
+{
+	int generation = store_newest_merged(s, file_name_slot(name)) + 1;
+
+	for (; generation <= FILE_NAME_GENERATIONS; generation++) {
+		name->generation = (uint16_t)generation;
+		if (!entries_find(&s->entries, name))
+			return 0;
+	}
+	return -EEXIST;
+}
+
 /* Groups with the same cleaned name must not replace each other. */
 static int make_unique(const struct store *s, struct file_name *name)
 {
 	char label[FILE_NAME_LABEL_BYTES];
 
+	if (name->kind == FILE_KIND_WINDOW)
+		return make_window_unique(s, name);
 	memcpy(label, name->label, sizeof(label));
 	for (int number = 2; entries_find(&s->entries, name); number++) {
 		if (number > MAX_SAME_NAMES)
@@ -390,17 +461,27 @@ int store_put(struct store *s, const char *name, int64_t time_ns, int64_t durati
 
 /* ---- asking --------------------------------------------------------------------------------- */
 
-static struct store_file times_of(const struct entry *entry)
+static struct store_file times_of(const struct entry *entry, unsigned int minute)
 {
+	int64_t begin = entry->time_tenths, duration = entry->duration_tenths;
+	uint64_t size_bytes = entry->size_bytes;
+
+	if (entry->kind == FILE_KIND_MINUTES) {
+		size_bytes /= (unsigned int)MAX(__builtin_popcount(entry->minutes), 1);
+		begin += (int64_t)minute * FILE_NAME_MINUTE_TENTHS;
+		duration = FILE_NAME_MINUTE_TENTHS;
+	}
 	return (struct store_file){
-		.time_ns = entry->time_tenths * FILE_NAME_TENTH_NS,
-		.duration_ns = (int64_t)entry->duration_tenths * FILE_NAME_TENTH_NS,
-		.size_bytes = entry->size_bytes,
+		.kind = (enum file_kind)entry->kind,
+		.minute = minute,
+		.minutes = entry->minutes,
+		.time_ns = begin * FILE_NAME_TENTH_NS,
+		.duration_ns = duration * FILE_NAME_TENTH_NS,
+		.size_bytes = size_bytes,
 	};
 }
 
-static void store_describe(
-	const struct store *s, const struct entry *entry, struct store_file *file)
+void store_describe(const struct store *s, const struct entry *entry, struct store_file *file)
 {
 	struct file_name name;
 
@@ -415,16 +496,34 @@ static bool store_touches(const struct store_file *file, int64_t from_ns, int64_
 	       file->time_ns + MAX(file->duration_ns, FILE_NAME_TENTH_NS) > from_ns;
 }
 
+/* Advances the iterator; false if there is no such minute, or nothing at all. */
+static bool store_take_next(size_t *iterator, const struct entry *entry, unsigned int *ret_minute)
+{
+	unsigned int minute = *iterator & ((1U << MINUTES_BITS) - 1);
+	bool has_minutes = entry->kind == FILE_KIND_MINUTES;
+
+	if (has_minutes && minute + 1 < FILE_NAME_MINUTES)
+		(*iterator)++;
+	else
+		*iterator = ((*iterator >> MINUTES_BITS) + 1) << MINUTES_BITS;
+	*ret_minute = minute;
+	return !entry->doomed && (!has_minutes || entry->minutes >> minute & 1);
+}
+
 bool store_next(const struct store *s, size_t *iterator, int64_t from_ns, int64_t to_ns,
 	struct store_file *ret_file)
 {
-	while (*iterator < entries_count(&s->entries)) {
-		struct store_file file = times_of(entries_at(&s->entries, *iterator));
+	while (*iterator >> MINUTES_BITS < entries_count(&s->entries)) {
+		const struct entry *entry = entries_at(&s->entries, *iterator >> MINUTES_BITS);
+		struct store_file file;
+		unsigned int minute;
 
-		(*iterator)++;
+		if (!store_take_next(iterator, entry, &minute))
+			continue;
+		file = times_of(entry, minute);
 		if (!store_touches(&file, from_ns, to_ns))
 			continue;
-		store_describe(s, entries_at(&s->entries, *iterator - 1), &file);
+		store_describe(s, entry, &file);
 		*ret_file = file;
 		return true;
 	}
@@ -433,10 +532,14 @@ bool store_next(const struct store *s, size_t *iterator, int64_t from_ns, int64_
 
 int store_open(const struct store *s, const char *path, int *ret_fd)
 {
+	const struct entry *entry;
 	struct file_name name;
 	int fd;
 
-	if (!file_name_parse(path, &name) || !entries_find(&s->entries, &name))
+	if (!file_name_parse(path, &name))
+		return -ENOENT;
+	entry = entries_find(&s->entries, &name);
+	if (!entry || entry->doomed)
 		return -ENOENT;
 	fd = openat(s->fd, path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
 	if (fd < 0)
