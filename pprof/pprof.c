@@ -159,6 +159,7 @@ void pprof_destroy(struct pprof *p)
 	free(p->facts);
 	free(p->comments);
 	free(p->values);
+	free(p->sorted);
 	free(p);
 }
 
@@ -441,6 +442,8 @@ int pprof_sample(struct pprof *p, const uint64_t *locations, size_t location_cou
 	err = add_record(p, &p->samples, record, size, &number);
 	if (err)
 		return err;
+	if (number == known)
+		free(take(p->sorted));
 	add_values(p, number, number == known, values);
 	return 0;
 }

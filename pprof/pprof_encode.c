@@ -267,6 +267,60 @@ static int put_all(const struct pprof *p, const struct intern *table, put_record
 	return 0;
 }
 
+static const uint32_t *pprof_encode_stack(const struct pprof *p, uint32_t id, uint32_t *ret_depth)
+{
+	const struct sample_record *record = (const void *)intern_text(&p->samples, id);
+	const struct label_record *labels = (const void *)(record + 1);
+
+	*ret_depth = record->location_count;
+	return (const void *)(labels + record->label_count);
+}
+
+static int compare_samples(const void *left, const void *right, void *context)
+{
+	const struct pprof *p = context;
+	const uint32_t a = *(const uint32_t *)left, b = *(const uint32_t *)right;
+	uint32_t depth_a, depth_b;
+	const uint32_t *stack_a = pprof_encode_stack(p, a, &depth_a);
+	const uint32_t *stack_b = pprof_encode_stack(p, b, &depth_b);
+
+	while (depth_a && depth_b && stack_a[depth_a - 1] == stack_b[depth_b - 1]) {
+		depth_a--;
+		depth_b--;
+	}
+	if (depth_a && depth_b)
+		return stack_a[depth_a - 1] < stack_b[depth_b - 1] ? -1 : 1;
+	if (depth_a != depth_b)
+		return depth_a < depth_b ? -1 : 1;
+	return a < b ? -1 : a > b;
+}
+
+int pprof_sort_samples(struct pprof *p)
+{
+	size_t count = p->samples.count - 1;
+	uint32_t *sorted = calloc(count + 1, sizeof(*sorted));
+
+	if (!sorted)
+		return -ENOMEM;
+	for (size_t i = 0; i < count; i++)
+		sorted[i] = (uint32_t)i + 1;
+	qsort_r(sorted, count, sizeof(*sorted), compare_samples, p);
+	free(p->sorted);
+	p->sorted = sorted;
+	return 0;
+}
+
+static int put_samples(const struct pprof *p, struct buffer *out)
+{
+	int err = 0;
+
+	if (!p->sorted)
+		return put_all(p, &p->samples, put_sample, out);
+	for (size_t i = 0; i + 1 < p->samples.count && !err; i++)
+		err = put_sample(p, p->sorted[i], out);
+	return err;
+}
+
 static int put_profile(struct pprof *p, struct buffer *out)
 {
 	int err;
@@ -278,7 +332,7 @@ static int put_profile(struct pprof *p, struct buffer *out)
 	err = pprof_encode_put_comments(p, out);
 	if (err)
 		return err;
-	err = put_all(p, &p->samples, put_sample, out);
+	err = put_samples(p, out);
 	if (err)
 		return err;
 	err = put_all(p, &p->mappings, put_mapping, out);

@@ -68,6 +68,7 @@ struct pprof {
 	uint32_t default_type, drop_frames, keep_frames, doc_url; /* string ids */
 	int64_t period, time_ns, duration_ns;
 	bool no_inlines;
+	uint32_t *sorted; /* ids of the samples; NULL = in the order of their ids */
 	size_t limit_bytes;
 	struct intern strings, mappings, functions, locations, samples;
 	struct mapping_facts *facts; /* by mapping id */
