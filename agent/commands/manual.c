@@ -164,8 +164,10 @@ static const struct entry http_entries[] = {
 		"1970, or so long ago: 15m, 2h" },
 	{ "GET /debug/pprof/", "a list of these profiles" },
 	{ "POST /debug/pprof/symbol", "returns no names; exists because pprof expects it" },
-	{ "GET /api/profiles?from=&to=", "JSON list of the stored profiles (ms since 1970)" },
-	{ "GET /api/profiles/PATH", "one stored profile" },
+	{ "GET /api/profiles?from=&to=",
+		"JSON list of the stored profiles (ms since 1970); of a file that has minutes, one "
+		"entry each" },
+	{ "GET /api/profiles/PATH", "one stored file" },
 	{ "GET /api/merged?from=&to=",
 		"stored profiles as one, by file, for the page (ms since 1970)" },
 	{ "GET /api/latency?from=&to=",
@@ -180,7 +182,8 @@ static const struct entry http_entries[] = {
 static const struct entry file_entries[] = {
 	{ "/etc/fathom/fathom.yaml", "The agent's settings when started by the systemd unit." },
 	{ "/var/lib/fathom/profiles",
-		"The local store: DATE/TIME-LENGTH-NAME.pb.gz, for go tool pprof." },
+		"The local store: DATE/TIME-LENGTH.pb.gz, for go tool pprof; after an hour, and "
+		"again after a day, ten minutes become one file, without process IDs." },
 	{ "/var/lib/fathom/spool", "Profiles waiting to be sent to remote stores." },
 	{ "/var/cache/fathom",
 		"Cached module indexes; may be removed at any time. For users other than root: "

@@ -333,6 +333,7 @@ static void daemon_unmake(struct daemon *d)
 	daemon_on_demand_deinit(d);
 	daemon_nameless_deinit(d);
 	daemon_merges_deinit(d);
+	daemon_store_merges_deinit(d);
 	serve_destroy(d->serve);
 	/* Both use the sampler's metrics until they end. */
 	daemon_export_destroy(d->export, EXPORT_GRACE_NS);

@@ -74,6 +74,9 @@ struct daemon {
 	uint64_t lost_told; /* samples lost until then stand in the comments of stored profiles */
 	int store_error; /* errno of storing the last window; 0 = stored */
 	int store_removal_error; /* errno of removing old profiles, at the last trim; 0 = none */
+	struct merge *store_merge; /* of old files of the store; NULL = none is under way */
+	int store_merge_error; /* errno of the last one; 0 = done */
+	uint64_t store_merges_cpu_ns;
 	bool disk_full; /* storing the last window evicted old profiles */
 	bool ready, stopping;
 	bool hottest_reported;
@@ -166,6 +169,11 @@ int daemon_begin_merge(void *context, struct serve_reply *reply, const struct se
 /* The client of REPLY is gone. */
 void daemon_cancel_merge(struct daemon *d, const struct serve_reply *reply);
 void daemon_merges_deinit(struct daemon *d);
+
+/* store_merges.c */
+/* Starts to merge old files of the store, if there are any and nothing is being merged. */
+void daemon_merge_store(struct daemon *d);
+void daemon_store_merges_deinit(struct daemon *d);
 
 /* status.c */
 int daemon_write_status(void *context, struct buffer *out);

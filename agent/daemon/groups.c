@@ -122,3 +122,14 @@ uint32_t groups_of(const struct groups *g, uint32_t process_number)
 
 	return map_get(&g->of_process, process_number, &group) ? (uint32_t)group : 0;
 }
+
+const char *groups_label_of(void *context, const struct profile_sample *sample)
+{
+	struct groups_label *label = context;
+	uint32_t group = groups_of(label->groups, sample->process);
+
+	if (group != label->group)
+		file_name_clean(groups_name(label->groups, group), label->name);
+	label->group = group;
+	return label->name;
+}

@@ -2,8 +2,7 @@
 #pragma once
 /*
  * The process groups of a window: by container, else by program; the kernel's own threads are one
- * group. Each group becomes one stored profile, which keeps a service's samples together and
- * uploads small.
+ * group. Stored samples have their group's name as the label `fathom_group`.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -11,6 +10,7 @@
 
 #include "agent/sampler/seam/window_processes.h"
 #include "agent/sampler/profile/profile.h"
+#include "agent/server/store/file_name.h"
 #include "base/intern.h"
 #include "base/map.h"
 
@@ -32,5 +32,14 @@ uint32_t groups_count(const struct groups *g);
 const char *groups_name(const struct groups *g, uint32_t group);
 /* The numbers of the group's samples in the profile, ascending. */
 const uint32_t *groups_samples(const struct groups *g, uint32_t group, size_t *ret_count);
+/* What stored samples say of their group. */
+struct groups_label {
+	const struct groups *groups;
+	uint32_t group; /* whose name that is; 0 = none yet */
+	char name[FILE_NAME_LABEL_BYTES];
+};
+
+/* The group's cleaned name; struct report_options.group with a struct groups_label for context. */
+const char *groups_label_of(void *context, const struct profile_sample *sample);
 /* 0 if the process has no sample in the profile. */
 uint32_t groups_of(const struct groups *g, uint32_t process_number);

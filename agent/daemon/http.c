@@ -77,7 +77,8 @@ uint64_t daemon_sampling_cpu_ns(const struct daemon *d)
 
 	/* Two clocks: the thread's may be ahead of the process's by a little. */
 	return own_ns - MIN(own_ns, clients_ns) + bpf_ns - MIN(bpf_ns, probes_ns) +
-	       sampler_builds_charged_ns(d->sampler) + sampler_file_helper_cpu_ns(d->sampler);
+	       sampler_builds_charged_ns(d->sampler) + sampler_file_helper_cpu_ns(d->sampler) +
+	       d->store_merges_cpu_ns;
 }
 
 uint64_t daemon_probes_cpu_ns(const struct daemon *d)
@@ -137,6 +138,11 @@ static int write_metrics(void *context, struct buffer *out)
 			(double)sizes.modules },
 		{ "fathom_windows_total", "", "Profiling windows completed", EXPOSITION_COUNTER,
 			(double)d->windows },
+		{ "fathom_local_store_merge_seconds_total", "",
+			"CPU time of merging old files of the local store", EXPOSITION_COUNTER,
+			http_seconds(d->store_merges_cpu_ns) },
+		{ "fathom_local_store_files", "", "Files in the local store", EXPOSITION_GAUGE,
+			d->store ? (double)store_count(d->store) : 0 },
 		{ "fathom_local_store_bytes", "", "Size of the local store", EXPOSITION_GAUGE,
 			d->store ? (double)store_bytes(d->store) : 0 },
 		{ "fathom_configured_frequency_hertz", "", "Configured sampling frequency, per CPU",
@@ -222,6 +228,8 @@ static int write_profiles(void *context, int64_t from_ns, int64_t to_ns, struct 
 		json_object(&j, NULL);
 		daemon_json_text(&j, "path", file.path);
 		daemon_json_text(&j, "name", file.name);
+		if (file.minutes)
+			json_number(&j, "minute", file.minute + 1);
 		json_signed(&j, "time_ms", file.time_ns / 1000000);
 		json_signed(&j, "duration_ms", file.duration_ns / 1000000);
 		json_number(&j, "bytes", file.size_bytes);

@@ -9,7 +9,7 @@
 
 enum {
 	MAX_FILES = 1 << 16, /* of one merge: a comment each, at most */
-	MAX_PATHS_BYTES = MAX_FILES * STORE_PATH_BYTES,
+	MAX_FILES_BYTES = MAX_FILES * 2 * STORE_PATH_BYTES,
 };
 
 static void merges_count(struct daemon *d, enum metric metric)
@@ -24,63 +24,108 @@ static void merges_answer(struct daemon_merge *m, int err, int fd)
 
 	if (!err)
 		serve_reply_send_file(m->reply, "application/octet-stream", fd);
+	else if (err == -ENOENT)
+		serve_reply_refuse(m->reply, 404, "no profile of that group is stored\n");
 	else
 		serve_reply_refuse(m->reply, err == -E2BIG ? 413 : 500,
 			err == -E2BIG ? too_large : "the profiles could not be merged\n");
 }
 
-static void on_merge_done(void *context, int err, int fd, uint64_t cpu_ns)
+static void on_merge_done(void *context, const struct merge_result *result)
 {
 	struct daemon_merge *m = context;
 	struct daemon *d = m->daemon;
+	int err = result->err;
 
-	if (err)
+	if (err && err != -ENOENT)
 		merges_count(d, err == -E2BIG ? METRIC_MERGES_TOO_LARGE : METRIC_MERGES_FAILED);
 	else
 		merges_count(d, METRIC_MERGES_DONE);
-	merges_answer(m, err, fd);
+	metrics_add(sampler_metrics_to_add(d->sampler), METRIC_STORE_DAMAGED, result->unread);
+	merges_answer(m, err, result->fd);
 	*m = (struct daemon_merge){ 0 };
 	if (d->serve)
-		serve_charge(d->serve, cpu_ns);
+		serve_charge(d->serve, result->cpu_ns);
 }
 
-/* Appends the paths of the files that are wanted, a line each. */
-static int merges_list(
-	const struct daemon *d, const struct serve_merge *wanted, struct buffer *paths)
+/* A file of minutes is one line, however many of them are wanted. */
+struct merges_list {
+	struct buffer *files;
+	struct store_file last; /* not appended yet if its path is not "" */
+	unsigned int minutes; /* of it */
+	size_t count;
+};
+
+static int merges_append_last(struct merges_list *l)
 {
+	const struct stored_merge_source source = { .path = l->last.path,
+		.group = l->last.name,
+		.minutes = l->minutes,
+		.all_minutes = l->last.minutes };
+
+	if (!*l->last.path)
+		return 0;
+	return ++l->count > MAX_FILES ? -E2BIG : merge_add_file(l->files, &source);
+}
+
+static int merges_append(struct merges_list *l, const struct store_file *file)
+{
+	int err;
+
+	if (!strcmp(l->last.path, file->path)) {
+		l->minutes |= 1U << file->minute;
+		return 0;
+	}
+	err = merges_append_last(l);
+	l->last = *file;
+	l->minutes = file->minutes ? 1U << file->minute : 0;
+	return err;
+}
+
+/* Files of one program say whose they are; of others the samples do. */
+static bool merges_may_want(const struct serve_merge *wanted, const struct store_file *file)
+{
+	return !wanted->group || !*wanted->group || !*file->name ||
+	       !strcmp(wanted->group, file->name);
+}
+
+static int merges_list(
+	const struct daemon *d, const struct serve_merge *wanted, struct buffer *files)
+{
+	struct merges_list l = { .files = files };
 	struct store_file file;
-	size_t iterator = 0, count = 0;
+	size_t iterator = 0;
 	int err = 0;
 
 	while (!err && store_next(d->store, &iterator, wanted->from_ns, wanted->to_ns, &file)) {
-		if (wanted->group && *wanted->group && strcmp(wanted->group, file.name) != 0)
-			continue;
-		if (++count > MAX_FILES)
-			return -E2BIG;
-		err = buffer_string(paths, file.path) ?: buffer_string(paths, "\n");
+		if (merges_may_want(wanted, &file))
+			err = merges_append(&l, &file);
 	}
-	return err ? err : count ? 0 : -ENOENT;
+	if (!err)
+		err = merges_append_last(&l);
+	return err ? err : l.count ? 0 : -ENOENT;
 }
 
 static int merges_start(
 	struct daemon *d, const struct serve_merge *wanted, struct daemon_merge *merge)
 {
-	autocall(buffer_deinit) struct buffer paths;
+	autocall(buffer_deinit) struct buffer files;
 	autoclose int directory_fd = -1;
 	int err;
 
-	buffer_init(&paths, MAX_PATHS_BYTES);
-	err = merges_list(d, wanted, &paths) ?: store_open_root(d->store, &directory_fd);
+	buffer_init(&files, MAX_FILES_BYTES);
+	err = merges_list(d, wanted, &files) ?: store_open_root(d->store, &directory_fd);
 	if (err)
 		return err;
 	return merge_start(
 		&(struct merge_options){
 			.loop = d->loop,
 			.directory_fd = directory_fd,
-			.paths = &paths,
-			.by_file = wanted->by_file,
+			.files = &files,
+			.form = wanted->by_file ? STORED_MERGE_BY_FILE : STORED_MERGE_SUM,
 			.comm = wanted->comm,
 			.container = wanted->container,
+			.group = wanted->group,
 			.done = on_merge_done,
 			.context = merge,
 		},

@@ -126,18 +126,6 @@ int daemon_start_windows(struct daemon *d)
 	return err;
 }
 
-struct group_filter {
-	const struct groups *groups;
-	uint32_t group;
-};
-
-static bool in_group(void *context, const struct profile_sample *sample)
-{
-	const struct group_filter *filter = context;
-
-	return groups_of(filter->groups, sample->process) == filter->group;
-}
-
 struct report_options daemon_report_options(
 	const struct daemon *d, const struct sealed_window *window)
 {
@@ -148,18 +136,17 @@ struct report_options daemon_report_options(
 }
 
 /* COMMENT: what the profile says besides, NULL = nothing. */
-static int store_group(struct daemon *d, const struct sealed_window *window,
-	const struct report_sources *sources, const struct group_filter *filter,
-	const char *comment)
+static int store_groups(struct daemon *d, const struct sealed_window *window,
+	const struct report_sources *sources, const struct groups *groups, const char *comment)
 {
 	struct report_options options = daemon_report_options(d, window);
+	struct groups_label label = { .groups = groups };
 	autocall(buffer_deinit) struct buffer out;
 	struct report_summary summary;
 	int err;
 
-	options.include = in_group;
-	options.include_context = (void *)filter;
-	options.samples = groups_samples(filter->groups, filter->group, &options.sample_count);
+	options.group = groups_label_of;
+	options.group_context = &label;
 	options.comment = comment;
 	buffer_init(&out, PROFILE_LIMIT_BYTES);
 	err = report_pprof(sources, &options, &out, &summary);
@@ -167,16 +154,14 @@ static int store_group(struct daemon *d, const struct sealed_window *window,
 		metrics_add(sampler_metrics_to_add(d->sampler), METRIC_STORE_FAILED, 1);
 		return err;
 	}
-	return store_put(d->store, groups_name(filter->groups, filter->group), options.time_ns,
-		options.duration_ns, out.bytes, out.size);
+	return store_put(d->store, NULL, options.time_ns, options.duration_ns, out.bytes, out.size);
 }
 
 /* Logs changes only. */
-static void report_failure(struct daemon *d, uint32_t failed, uint32_t of, int err)
+static void report_failure(struct daemon *d, int err)
 {
 	if (err && err != d->store_error)
-		log_warn("profiles could not be stored, ignoring", "count=%u of=%u error=\"%s\"",
-			failed, of, strerror(-err));
+		log_warn("profiles could not be stored, ignoring", "error=\"%s\"", strerror(-err));
 	else if (!err && d->store_error)
 		log_info("profiles are stored again", "%s", "");
 	d->store_error = err;
@@ -190,22 +175,6 @@ static void report_full_disk(struct daemon *d, uint64_t dropped)
 	else if (!dropped && d->disk_full)
 		log_info("the disk of the local store has space again", "%s", "");
 	d->disk_full = dropped != 0;
-}
-
-static void store_groups(struct daemon *d, const struct sealed_window *window,
-	const struct report_sources *sources, const struct groups *groups, const char *comment)
-{
-	uint32_t failed = 0;
-	int first_error = 0;
-
-	for (uint32_t group = 1; group <= groups_count(groups); group++) {
-		const struct group_filter filter = { groups, group };
-		int err = store_group(d, window, sources, &filter, comment);
-
-		failed += err != 0;
-		first_error = first_error ? first_error : err;
-	}
-	report_failure(d, failed, groups_count(groups), first_error);
 }
 
 static void store_window(
@@ -227,7 +196,7 @@ static void store_window(
 		log_warn("a window is lost: out of memory", "%s", "");
 		return;
 	}
-	store_groups(d, window, sources, &groups, *comment ? comment : NULL);
+	report_failure(d, store_groups(d, window, sources, &groups, *comment ? comment : NULL));
 	if (!d->store_error)
 		d->lost_told = lost;
 	groups_deinit(&groups);
@@ -263,6 +232,8 @@ void daemon_sealed(void *context, const struct sealed_window *window)
 	d->windows++;
 	loop_step(d->loop, "trimming the store");
 	daemon_trim_store(d);
+	loop_step(d->loop, "merging stored profiles");
+	daemon_merge_store(d);
 	loop_step(d->loop, "function latency");
 	daemon_probes_know_containers(d->probes, d->metadata);
 	daemon_probes_window(d->probes, window, sampler_symbolize(d->sampler));

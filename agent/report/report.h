@@ -51,6 +51,12 @@ struct report_options {
 	bool (*include)(void *context, const struct profile_sample *sample);
 	void *include_context;
 	/*
+	 * The text of the label `fathom_group` of a sample, valid until the next call; NULL = no
+	 * sample has that label. pprof only.
+	 */
+	const char *(*group)(void *context, const struct profile_sample *sample);
+	void *group_context;
+	/*
 	 * Numbers of the samples, ascending, if they are known; NULL = all. Those that `include`
 	 * refuses are left out all the same. pprof only.
 	 */

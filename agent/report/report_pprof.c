@@ -24,7 +24,9 @@ enum {
 #include "agent/sampler/profile/sample_labels.def"
 };
 
-enum { ALL_LABELS = SAMPLE_LABEL_COUNT + PROCESS_LABELS + FIBER_LABELS + ABI_FIBER_LABELS };
+enum { ALL_LABELS = SAMPLE_LABEL_COUNT + PROCESS_LABELS + FIBER_LABELS + ABI_FIBER_LABELS + 1 };
+
+static const char GROUP_LABEL[] = "fathom_group";
 
 DEFINE_AUTO(pprof);
 DEFINE_AUTO(stacks);
@@ -253,6 +255,9 @@ static int report_pprof_labels(struct pprof_report *r, const struct profile_samp
 		count += labels_of_process(process, ret_labels + count);
 	err = fiber_labels_add(r->fibers, sample, facts, ret_labels, &count);
 	count += labels_of_fiber(r->sources->profile, sample, ret_labels + count);
+	if (r->options->group)
+		ret_labels[count++] = (struct pprof_label){ .key = GROUP_LABEL,
+			.text = r->options->group(r->options->group_context, sample) };
 	*ret_count = count;
 	return err;
 }

@@ -158,8 +158,9 @@ def churn(cache, storm, hz=97, seconds=12):
         load.returncode = 0
     lost = agent.counter("fathom_samples_lost_total")
     agent.stop()
-    samples = [s for path in glob.glob(agent.store + "/*/*forkstorm*.pb.gz")
-               for s in read_profile(path).samples]
+    samples = [s for path in glob.glob(agent.store + "/*/*.pb.gz")
+               for s in read_profile(path).samples
+               if "forkstorm" in s["labels"].get("fathom_group", "")]
     taken = weight(samples)
     return (100 * taken / ((usage.ru_utime + usage.ru_stime) * hz), lost, children / seconds)
 

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "agent/daemon/groups.h"
 #include "agent/report/report.h"
 #include "agent/sampler/collect/collect.h"
 #include "agent/sampler/probes/probes.h"
@@ -47,6 +48,9 @@ const struct record *replay_take_event(struct replay *r)
 struct asked_report {
 	struct report_options options;
 	char comment[MAX_COMMENT_BYTES];
+	bool has_groups;
+	struct groups groups;
+	struct groups_label label;
 	struct map processes; /* number → 1 for each process in the report */
 	const uint8_t *pprof; /* as the recorded run wrote it, compressed */
 	size_t pprof_bytes;
@@ -63,6 +67,21 @@ static bool asked_report_includes(void *context, const struct profile_sample *sa
 static void asked_report_deinit(struct asked_report *asked)
 {
 	map_deinit(&asked->processes);
+	if (asked->label.groups)
+		groups_deinit(&asked->groups);
+}
+
+/* The agent's own groups: they depend on the window only. */
+static int asked_report_group(struct asked_report *asked, const struct sealed_window *window)
+{
+	int err = groups_init(&asked->groups, window->profile, window->processes);
+
+	if (err)
+		return err;
+	asked->label = (struct groups_label){ .groups = &asked->groups };
+	asked->options.group = groups_label_of;
+	asked->options.group_context = &asked->label;
+	return 0;
 }
 
 static void asked_report_set_options(
@@ -87,6 +106,7 @@ static void asked_report_set_options(
 		.include = body->process_count == UINT32_MAX ? NULL : asked_report_includes,
 		.include_context = asked,
 	};
+	asked->has_groups = body->additions & RECORDING_GROUPS;
 	probes_sample_types(&sampled, &asked->options.types);
 }
 
@@ -130,7 +150,9 @@ static int replay_write_report(struct replay *r, const struct record *event,
 		return -EBADMSG;
 	sources = report_window_sources(
 		window, sampler_symbolize(r->sampler), sampler_metrics_to_add(r->sampler));
-	err = report_pprof(&sources, &asked.options, &compressed, &summary);
+	err = asked.has_groups ? asked_report_group(&asked, window) : 0;
+	if (!err)
+		err = report_pprof(&sources, &asked.options, &compressed, &summary);
 	if (!err)
 		err = gzip_inflate(compressed.bytes, compressed.size, got);
 	if (!err)

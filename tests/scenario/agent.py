@@ -158,6 +158,11 @@ class Agent:
             stop("the list of profiles: %d %r" % (answer.status, answer.body))
         return json.loads(answer.body)
 
+    def stored_with(self, group):
+        """Those of the list in which GROUP has samples, and only windows as they were written."""
+        return [p for p in self.stored()
+                if of_group(read_profile(os.path.join(self.store, p["path"])), group)]
+
     def wait_windows(self, count):
         """Waits until COUNT more windows are sealed."""
         first = self.status()["windows"]
@@ -170,9 +175,14 @@ def files_of(store):
                   for folder, _, names in os.walk(store) for name in names)
 
 
+def of_group(profile, name):
+    """The samples of a stored profile's process group."""
+    return [s for s in profile.samples if s["labels"].get("fathom_group") == name]
+
+
 def seconds_of(path):
     """(start since 1970, length) of a stored file, from its name."""
-    m = re.search(r"(\d{8}T\d{6})(\.\d)?Z-([\d.]+)s-", os.path.basename(path))
+    m = re.search(r"(\d{8}T\d{6})(\.\d)?Z-([\d.]+)s[-.]", os.path.basename(path))
     start = calendar.timegm(time.strptime(m.group(1), "%Y%m%dT%H%M%S")) + float(m.group(2) or 0)
     return start, float(m.group(3))
 

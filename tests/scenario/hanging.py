@@ -194,7 +194,7 @@ def has_name(agent, pid, name, since=0):
 
 
 def windows_since(agent, since):
-    """{(start, seconds): its files} of the windows since then: a window has a file for each program."""
+    """{(start, seconds): its files} of the windows since then."""
     found = collections.defaultdict(list)
     for path in agent.files():
         if seconds_of(path)[0] >= since:

@@ -29,6 +29,8 @@ struct test_file {
 	const char *functions[2]; /* leaf and root; NULL = an address without a name */
 	int64_t values[2];
 	const char *comment;
+	const char *group; /* NULL = none */
+	int64_t pid; /* 0: 7 */
 };
 
 static uint64_t frame_of(struct pprof *p, const char *function)
@@ -57,8 +59,9 @@ static struct pprof_read file_of(const struct test_file *file)
 		.duration_ns = 10 * S,
 	};
 	const struct pprof_label labels[] = { { .key = "comm", .text = file->comm },
-		{ .key = "pid", .number = 7, .unit = "id" },
-		{ .key = "container_id", .text = file->container ?: "" } };
+		{ .key = "pid", .number = file->pid ?: 7, .unit = "id" },
+		{ .key = "container_id", .text = file->container ?: "" },
+		{ .key = "fathom_group", .text = file->group ?: "" } };
 	struct pprof_read read;
 	struct buffer out;
 	struct pprof *p;
@@ -86,12 +89,27 @@ static struct pprof_read file_of(const struct test_file *file)
 	return read;
 }
 
-static void add(struct stored_merge *m, const char *name, const struct test_file *file)
+/* Valid until the next call. */
+static const struct stored_merge_source *named(const char *name)
+{
+	static struct stored_merge_source source;
+
+	source = (struct stored_merge_source){ .path = name, .group = "" };
+	return &source;
+}
+
+static void add_from(struct stored_merge *m, const struct stored_merge_source *source,
+	const struct test_file *file)
 {
 	struct pprof_read read = file_of(file);
 
-	assert_int_equal(stored_merge_add(m, name, &read), 0);
+	assert_int_equal(stored_merge_add(m, source, &read), 0);
 	pprof_read_deinit(&read);
+}
+
+static void add(struct stored_merge *m, const char *name, const struct test_file *file)
+{
+	add_from(m, named(name), file);
 }
 
 static struct pprof_read merged(struct stored_merge *m)
@@ -196,14 +214,15 @@ static void addresses_are_those_of_the_files(void **state)
 
 static void files_stay_apart(void **state)
 {
-	struct stored_merge *m = begin(&(struct stored_merge_options){ .by_file = true });
+	struct stored_merge *m =
+		begin(&(struct stored_merge_options){ .form = STORED_MERGE_BY_FILE });
 	struct test_file told = second;
 	struct pprof_read p;
 
 	(void)state;
 	told.period = 5;
 	told.comment = "samples lost since the window before: 9";
-	assert_int_equal(stored_merge_unread(m, "day/broken"), 0);
+	assert_int_equal(stored_merge_unread(m, named("day/broken")), 0);
 	add(m, "day/a", &first);
 	add(m, "day/b", &told);
 	p = merged(m);
@@ -251,6 +270,161 @@ static void samples_are_selected(void **state)
 		assert_int_equal(p.message->n_sample, cases[i].samples);
 		pprof_read_deinit(&p);
 	}
+}
+
+static void groups_are_those_of_samples_or_files(void **state)
+{
+	static const struct {
+		const char *group;
+		size_t samples;
+	} cases[] = { { "", 2 }, { "shop", 1 }, { "bank", 1 }, { "ban", 0 } };
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		struct stored_merge *m =
+			begin(&(struct stored_merge_options){ .group = cases[i].group });
+		struct test_file grouped = first;
+		struct pprof_read p;
+
+		grouped.group = "shop";
+		add(m, "a", &grouped);
+		add_from(m, &(struct stored_merge_source){ .path = "b", .group = "bank" }, &other);
+		assert_int_equal(stored_merge_samples(m), cases[i].samples);
+		p = merged(m);
+		assert_int_equal(p.message->n_sample, cases[i].samples);
+		if (cases[i].samples)
+			assert_null(label_of(&p, 0, "fathom_group"));
+		pprof_read_deinit(&p);
+	}
+}
+
+/* ---- what replaces files -------------------------------------------------------------------- */
+
+static int64_t sum_of(const struct pprof_read *p, size_t type)
+{
+	int64_t sum = 0;
+
+	for (size_t i = 0; i < p->message->n_sample; i++)
+		sum += p->message->sample[i]->value[type];
+	return sum;
+}
+
+/* Three windows of two minutes: what differs in the process's ID only is one. */
+static struct pprof_read minutes_of_windows(void)
+{
+	struct stored_merge *m =
+		begin(&(struct stored_merge_options){ .form = STORED_MERGE_MINUTES });
+	struct test_file grouped = first, late = second, old = other;
+
+	grouped.group = late.group = "shop";
+	grouped.comment = "samples lost since the window before: 9";
+	late.comment = "samples lost since the window before: 3";
+	late.pid = 8;
+	add_from(m, &(struct stored_merge_source){ .path = "a", .group = "" }, &grouped);
+	grouped.comment = "a note";
+	grouped.pid = 9;
+	add_from(m, &(struct stored_merge_source){ .path = "b", .group = "" }, &grouped);
+	add_from(m, &(struct stored_merge_source){ .path = "c", .group = "", .minute = 9 }, &late);
+	add_from(m, &(struct stored_merge_source){ .path = "d", .group = "bank", .minute = 9 },
+		&old);
+	return merged(m);
+}
+
+static void minutes_let_ids_go_and_keep_sums(void **state)
+{
+	struct pprof_read p = minutes_of_windows();
+
+	(void)state;
+	assert_int_equal(sum_of(&p, 0), 2 + 2 + 3 + 1);
+	assert_int_equal(sum_of(&p, 1), 20 + 20 + 30 + 10);
+	assert_int_equal(p.message->n_sample, 3);
+	for (size_t i = 0; i < 3; i++) {
+		assert_null(label_of(&p, i, "pid"));
+		assert_int_equal(label_of(&p, i, "fathom_minute")->num, i ? 10 : 1);
+		assert_string_equal(pprof_read_text(&p, label_of(&p, i, "fathom_group")->str),
+			i < 2 ? "shop" : "bank");
+	}
+	assert_int_equal(p.message->sample[0]->value[0], 4);
+	assert_int_equal(p.message->n_comment, 2);
+	assert_string_equal(pprof_read_text(&p, p.message->comment[0]), "a note");
+	assert_string_equal(pprof_read_text(&p, p.message->comment[1]),
+		"samples lost since the window before: 12");
+	pprof_read_deinit(&p);
+}
+
+static const struct stored_merge_source ten_minutes = {
+	.path = "t", .group = "", .minutes = 0x201, .all_minutes = 0x201
+};
+
+static void ten_minutes_have_the_sums_of_their_minutes(void **state)
+{
+	struct stored_merge *m =
+		begin(&(struct stored_merge_options){ .form = STORED_MERGE_REPLACE });
+	struct pprof_read minutes = minutes_of_windows(), p;
+
+	(void)state;
+	assert_int_equal(stored_merge_add(m, &ten_minutes, &minutes), 0);
+	p = merged(m);
+	assert_int_equal(sum_of(&p, 0), sum_of(&minutes, 0));
+	assert_int_equal(sum_of(&p, 1), sum_of(&minutes, 1));
+	assert_int_equal(p.message->n_sample, 2);
+	assert_null(label_of(&p, 0, "fathom_minute"));
+	assert_non_null(label_of(&p, 0, "fathom_group"));
+	assert_int_equal(p.message->n_comment, 2);
+	assert_int_equal(p.message->time_nanos, minutes.message->time_nanos);
+	assert_int_equal(p.message->duration_nanos, minutes.message->duration_nanos);
+	pprof_read_deinit(&minutes);
+	pprof_read_deinit(&p);
+}
+
+static void minutes_are_chosen_and_stay_apart(void **state)
+{
+	struct stored_merge_source one = ten_minutes;
+	struct stored_merge *m =
+		begin(&(struct stored_merge_options){ .form = STORED_MERGE_BY_FILE });
+	struct pprof_read minutes = minutes_of_windows(), p;
+
+	(void)state;
+	add(m, "before", &first);
+	assert_int_equal(stored_merge_add(m, &ten_minutes, &minutes), 0);
+	p = merged(m);
+	assert_string_equal(pprof_read_text(&p, p.message->comment[1]), "file 10 cpu t#1");
+	assert_string_equal(pprof_read_text(&p, p.message->comment[4]), "file 10 cpu t#10");
+	assert_int_equal(p.message->n_sample, 4);
+	for (size_t i = 0; i < 4; i++) {
+		assert_int_equal(label_of(&p, i, "fathom_file")->num, i < 2 ? i + 1 : 3);
+		assert_null(label_of(&p, i, "fathom_minute"));
+	}
+	pprof_read_deinit(&p);
+	m = begin(&(struct stored_merge_options){ 0 });
+	one.minutes = 0x200;
+	assert_int_equal(stored_merge_add(m, &one, &minutes), 0);
+	p = merged(m);
+	assert_int_equal(sum_of(&p, 0), 4);
+	assert_int_equal(p.message->duration_nanos, minutes.message->duration_nanos / 2);
+	pprof_read_deinit(&minutes);
+	pprof_read_deinit(&p);
+}
+
+/* Its samples must not get lost. */
+static void what_does_not_fit_is_not_replaced(void **state)
+{
+	struct stored_merge *m =
+		begin(&(struct stored_merge_options){ .form = STORED_MERGE_MINUTES });
+	struct pprof_read read = file_of(&first);
+	MESSAGE(Sample) *sample = read.message->sample[0];
+	uint64_t deep[PPROF_MAX_FRAMES + 1], *own = sample->location_id;
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(deep); i++)
+		deep[i] = own[0];
+	sample->location_id = deep;
+	sample->n_location_id = ARRAY_SIZE(deep);
+	assert_int_equal(stored_merge_add(m, named("deep"), &read), -E2BIG);
+	sample->location_id = own;
+	sample->n_location_id = 2;
+	pprof_read_deinit(&read);
+	stored_merge_destroy(m);
 }
 
 static void types_may_differ(void **state)
@@ -302,7 +476,7 @@ static void comments_are_told_once_and_unread_files_counted(void **state)
 	told.comment = "a note";
 	add(m, "a", &told);
 	add(m, "b", &told);
-	assert_int_equal(stored_merge_unread(m, "x"), 0);
+	assert_int_equal(stored_merge_unread(m, named("x")), 0);
 	p = merged(m);
 	assert_int_equal(p.message->n_comment, 2);
 	assert_string_equal(pprof_read_text(&p, p.message->comment[0]), "a note");
@@ -314,7 +488,8 @@ static void comments_are_told_once_and_unread_files_counted(void **state)
 /* What is too deep is told, not cut. */
 static void deeper_stacks_than_ours_are_unread(void **state)
 {
-	struct stored_merge *m = begin(&(struct stored_merge_options){ .by_file = true });
+	struct stored_merge *m =
+		begin(&(struct stored_merge_options){ .form = STORED_MERGE_BY_FILE });
 	struct pprof_read read = file_of(&first), p;
 	MESSAGE(Sample) *sample = read.message->sample[0];
 	uint64_t deep[PPROF_MAX_FRAMES + 1], *own = sample->location_id;
@@ -324,9 +499,9 @@ static void deeper_stacks_than_ours_are_unread(void **state)
 		deep[i] = own[0];
 	sample->location_id = deep;
 	sample->n_location_id = ARRAY_SIZE(deep);
-	assert_int_equal(stored_merge_add(m, "day/deep", &read), 0);
+	assert_int_equal(stored_merge_add(m, named("day/deep"), &read), 0);
 	sample->n_location_id = PPROF_MAX_FRAMES;
-	assert_int_equal(stored_merge_add(m, "day/a", &read), 0);
+	assert_int_equal(stored_merge_add(m, named("day/a"), &read), 0);
 	sample->location_id = own;
 	sample->n_location_id = 2;
 	pprof_read_deinit(&read);
@@ -351,7 +526,7 @@ static void a_merge_has_a_limit(void **state)
 		snprintf(comm, sizeof(comm), "c%d", i);
 		file.comm = comm;
 		read = file_of(&file);
-		err = stored_merge_add(m, "a", &read);
+		err = stored_merge_add(m, named("a"), &read);
 		pprof_read_deinit(&read);
 	}
 	assert_int_equal(err, -E2BIG);
@@ -365,6 +540,11 @@ int main(void)
 		cmocka_unit_test(addresses_are_those_of_the_files),
 		cmocka_unit_test(files_stay_apart),
 		cmocka_unit_test(samples_are_selected),
+		cmocka_unit_test(groups_are_those_of_samples_or_files),
+		cmocka_unit_test(minutes_let_ids_go_and_keep_sums),
+		cmocka_unit_test(ten_minutes_have_the_sums_of_their_minutes),
+		cmocka_unit_test(minutes_are_chosen_and_stay_apart),
+		cmocka_unit_test(what_does_not_fit_is_not_replaced),
 		cmocka_unit_test(types_may_differ),
 		cmocka_unit_test(the_period_is_the_mean_where_it_varies),
 		cmocka_unit_test(comments_are_told_once_and_unread_files_counted),

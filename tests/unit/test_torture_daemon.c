@@ -473,7 +473,7 @@ static void each_profile_is_stored_or_counted(void *context, int result)
 	if (dropped)
 		assert_true(w->agent.daemon.disk_full);
 	else if (!lost)
-		assert_int_equal(store_count(w->agent.daemon.store) + failed, 2);
+		assert_int_equal(store_count(w->agent.daemon.store) + failed, 1);
 	if (!dropped)
 		assert_int_equal(w->agent.daemon.store_error != 0, failed != 0);
 	assert_int_equal(w->agent.daemon.windows, 1);

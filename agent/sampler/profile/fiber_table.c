@@ -67,6 +67,9 @@ static bool fiber_key_is_reserved(const char *key)
 	for (size_t i = 0; i < sizeof(of_processes) / sizeof(of_processes[0]); i++)
 		if (!strcmp(key, of_processes[i]))
 			return true;
+	/* What stored profiles say of their samples. */
+	if (!strncmp(key, "fathom_", strlen("fathom_")))
+		return true;
 	return sample_label_find(key) != NULL;
 }
 

@@ -89,6 +89,7 @@ enum recording_additions {
 	RECORDING_FILE_HASHES = 1 << 0,
 	RECORDING_BARE_ADDRESSES = 1 << 1,
 	RECORDING_SPAN_LABELS = 1 << 2,
+	RECORDING_GROUPS = 1 << 3, /* samples say their group */
 };
 
 struct recording_report {

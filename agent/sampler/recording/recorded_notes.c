@@ -120,7 +120,8 @@ static void recorded_notes_report(struct recorded_notes *n, const struct note_re
 		.no_labels = o->no_labels,
 		.additions = (o->file_hashes ? RECORDING_FILE_HASHES : 0) |
 			     (o->bare_addresses ? RECORDING_BARE_ADDRESSES : 0) |
-			     (o->span_labels ? RECORDING_SPAN_LABELS : 0),
+			     (o->span_labels ? RECORDING_SPAN_LABELS : 0) |
+			     (o->group ? RECORDING_GROUPS : 0),
 		.comment_bytes = o->comment ? (uint32_t)strlen(o->comment) : UINT32_MAX,
 		.pprof_bytes = (uint32_t)note->pprof_bytes,
 	};

@@ -32,7 +32,7 @@ struct merge {
 	int pid_fd; /* -1 = none; readable once the child has ended */
 	int output_fd;
 	int timer; /* -1 = none */
-	void (*done)(void *context, int err, int fd, uint64_t cpu_ns);
+	void (*done)(void *context, const struct merge_result *result);
 	void *context;
 };
 
@@ -59,8 +59,10 @@ static int merge_error(int status)
 {
 	if (WIFSIGNALED(status))
 		return WTERMSIG(status) == SIGXCPU || WTERMSIG(status) == SIGKILL ? -E2BIG : -EIO;
-	if (WEXITSTATUS(status) == MERGE_WIRE_DONE)
+	if (WEXITSTATUS(status) == MERGE_WIRE_DONE || WEXITSTATUS(status) > MERGE_WIRE_UNREAD)
 		return 0;
+	if (WEXITSTATUS(status) == MERGE_WIRE_NOTHING)
+		return -ENOENT;
 	return WEXITSTATUS(status) == MERGE_WIRE_TOO_LARGE ? -E2BIG : -EIO;
 }
 
@@ -75,15 +77,19 @@ static void on_child_ended(void *context, int fd, uint32_t events)
 {
 	struct merge *m = context;
 	struct rusage usage = { 0 };
-	int status = 0, err, output_fd = -1;
+	struct merge_result result = { .fd = -1 };
+	int status = 0;
 
 	(void)fd;
 	(void)events;
 	merge_reap(m, &status, &usage);
-	err = merge_error(status);
-	if (!err)
-		output_fd = take_fd(&m->output_fd);
-	m->done(m->context, err, output_fd, merge_cpu_ns(&usage));
+	result.err = merge_error(status);
+	result.cpu_ns = merge_cpu_ns(&usage);
+	if (!result.err) {
+		result.fd = take_fd(&m->output_fd);
+		result.unread = (unsigned int)MAX(WEXITSTATUS(status) - MERGE_WIRE_UNREAD, 0);
+	}
+	m->done(m->context, &result);
 	merge_free(m);
 }
 
@@ -109,14 +115,20 @@ void merge_cancel(struct merge *m)
 	merge_free(m);
 }
 
-static int merge_make_job(const struct buffer *paths, int *ret_fd)
+int merge_add_file(struct buffer *files, const struct stored_merge_source *file)
+{
+	return buffer_printf(files, MERGE_WIRE_LINE, file->minutes, file->all_minutes, file->minute,
+		*file->group ? file->group : MERGE_WIRE_NO_GROUP, file->path);
+}
+
+static int merge_make_job(const struct buffer *files, int *ret_fd)
 {
 	autoclose int fd = memfd_create("fathom-merge-job", MFD_CLOEXEC);
 	int err;
 
 	if (fd < 0)
 		return -errno;
-	err = io_write_all(fd, paths->bytes, paths->size);
+	err = io_write_all(fd, files->bytes, files->size);
 	if (!err && lseek(fd, 0, SEEK_SET) < 0)
 		err = -errno;
 	if (!err)
@@ -131,11 +143,12 @@ static int merge_spawn(const struct merge_options *options, int job_fd, struct m
 	autofree char *comm = strdup(options->comm ? options->comm : "");
 	autofree char *container = strdup(options->container ? options->container : "");
 	char program[] = "fathom", command[sizeof(MERGE_WIRE_COMMAND)], parent[ARGUMENT_BYTES];
-	char by_file[] = { options->by_file ? '1' : '0', 0 };
-	char *argv[] = { program, command, parent, by_file, comm, container, NULL };
+	autofree char *group = strdup(options->group ? options->group : "");
+	char form[] = { (char)('0' + options->form), 0 };
+	char *argv[] = { program, command, parent, form, comm, container, group, NULL };
 	int err;
 
-	if (!comm || !container)
+	if (!comm || !container || !group)
 		return -ENOMEM;
 	memcpy(command, MERGE_WIRE_COMMAND, sizeof(command));
 	snprintf(parent, sizeof(parent), "%d", (int)getpid());
@@ -165,18 +178,22 @@ int merge_start(const struct merge_options *options, struct merge **ret_merge)
 	autoclose int job_fd = -1;
 	int err;
 
-	if (!m)
+	if (!m) {
+		if (options->output_fd)
+			close(options->output_fd);
 		return -ENOMEM;
+	}
 	*m = (struct merge){
 		.loop = options->loop,
 		.pid = -1,
 		.pid_fd = -1,
-		.output_fd = memfd_create("fathom-merge", MFD_CLOEXEC),
+		.output_fd = options->output_fd ? options->output_fd
+						: memfd_create("fathom-merge", MFD_CLOEXEC),
 		.timer = -1,
 		.done = options->done,
 		.context = options->context,
 	};
-	err = m->output_fd < 0 ? -errno : merge_make_job(options->paths, &job_fd);
+	err = m->output_fd < 0 ? -errno : merge_make_job(options->files, &job_fd);
 	if (!err)
 		err = merge_spawn(options, job_fd, m);
 	if (!err)

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <linux/capability.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
@@ -63,24 +64,46 @@ static int merge_child_confine(pid_t parent)
 	return err ? err : getppid() == parent ? 0 : -ESRCH;
 }
 
-/* A file may have been removed meanwhile, as the oldest are: then its window is over. */
-static int merge_child_add(struct stored_merge *m, const char *path)
+/*
+ * A file may have been removed meanwhile, as the oldest are: then its window is over. What replaces
+ * its files must have all that they have: only what can never be read is left out.
+ */
+static int merge_child_add(struct stored_merge *m, bool replaces,
+	const struct stored_merge_source *source, unsigned int *unread)
 {
 	autocall(pprof_read_deinit) struct pprof_read profile = { 0 };
 	const char *why;
-	int err = pprof_read_at(MERGE_WIRE_DIRECTORY_FD, path, &profile, &why);
+	int err = pprof_read_at(MERGE_WIRE_DIRECTORY_FD, source->path, &profile, &why);
 
 	if (!err)
-		return stored_merge_add(m, path, &profile);
+		return stored_merge_add(m, source, &profile);
 	if (err == -ENOENT)
 		return 0;
-	return err == -ENOMEM ? err : stored_merge_unread(m, path);
+	if (err == -ENOMEM || (replaces && err != -EBADMSG && err != -ELOOP))
+		return err;
+	*unread += *unread < MERGE_WIRE_MOST_UNREAD;
+	return stored_merge_unread(m, source);
 }
 
-static int merge_child_run(const struct stored_merge_options *options)
+static int merge_child_add_line(
+	struct stored_merge *m, bool replaces, const char *line, unsigned int *unread)
+{
+	char group[MERGE_WIRE_GROUP_BYTES], path[MERGE_WIRE_PATH_BYTES];
+	struct stored_merge_source source = { .path = path, .group = group };
+
+	if (sscanf(line, "%x %x %x %127s %255s", &source.minutes, &source.all_minutes,
+		    &source.minute, group, path) != 5)
+		return -EINVAL;
+	if (!strcmp(group, MERGE_WIRE_NO_GROUP))
+		*group = 0;
+	return merge_child_add(m, replaces, &source, unread);
+}
+
+static int merge_child_run(const struct stored_merge_options *options, unsigned int *unread)
 {
 	autocall(auto_stored_merge_destroy) struct stored_merge *m = NULL;
 	autocall(buffer_deinit) struct buffer job, out;
+	const bool replaces = stored_merge_replaces(options->form);
 	char *line, *rest;
 	int err;
 
@@ -93,24 +116,33 @@ static int merge_child_run(const struct stored_merge_options *options)
 		err = buffer_append(&job, "", 1);
 	rest = (char *)job.bytes;
 	while (!err && (line = strsep(&rest, "\n")) != NULL)
-		err = *line ? merge_child_add(m, line) : 0;
+		err = *line ? merge_child_add_line(m, replaces, line, unread) : 0;
+	if (!err && options->group && *options->group && !stored_merge_samples(m))
+		err = -ENOENT;
 	if (!err)
 		err = stored_merge_encode(m, &out);
-	return err ? err : io_write_all(MERGE_WIRE_OUTPUT_FD, out.bytes, out.size);
+	if (!err)
+		err = io_write_all(MERGE_WIRE_OUTPUT_FD, out.bytes, out.size);
+	return !err && replaces && fsync(MERGE_WIRE_OUTPUT_FD) ? -errno : err;
 }
 
 int merge_child_main(int argc, char **argv)
 {
 	struct stored_merge_options options = { 0 };
+	unsigned int unread = 0;
 	int err;
 
 	if (argc != MERGE_WIRE_ARGUMENTS)
 		return MERGE_WIRE_FAILED;
-	options.by_file = !strcmp(argv[3], "1");
+	options.form = (enum stored_merge_form)strtol(argv[3], NULL, 10);
 	options.comm = argv[4];
 	options.container = argv[5];
-	err = merge_child_confine((pid_t)strtol(argv[2], NULL, 10)) ?: merge_child_run(&options);
+	options.group = argv[6];
+	err = merge_child_confine((pid_t)strtol(argv[2], NULL, 10))
+		      ?: merge_child_run(&options, &unread);
 	if (err == -E2BIG || err == -ENOMEM)
 		return MERGE_WIRE_TOO_LARGE;
-	return err ? MERGE_WIRE_FAILED : MERGE_WIRE_DONE;
+	if (err)
+		return err == -ENOENT ? MERGE_WIRE_NOTHING : MERGE_WIRE_FAILED;
+	return unread ? MERGE_WIRE_UNREAD + (int)unread : MERGE_WIRE_DONE;
 }

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "base/gzip.h"
 #include "base/intern.h"
 #include "pprof/pprof_copy.h"
 
@@ -22,11 +23,19 @@ enum {
 	MAX_TOLD_BYTES = 1 << 20,
 	MAX_UNREAD = 1 << 16,
 	MAX_UNREAD_BYTES = 16 << 20,
+	MAX_MINUTES = 16, /* of a file: bits of stored_merge_source */
+	MORE_LABELS = 2,
+	KEPT_LEVEL = 6, /* of gzip */
 };
 
-static const char FILE_LABEL[] = "fathom_file";
+static const char FILE_LABEL[] = "fathom_file", MINUTE_LABEL[] = "fathom_minute";
+static const char GROUP_LABEL[] = "fathom_group", ID_UNIT[] = "id";
+/* What agent/daemon/windows.c says, and the page reads. */
+static const char LOST[] = "samples lost since the window before: ";
 static const char MEAN_PERIOD[] =
 	"the sampling frequency was not always the same: the period is the mean of the samples'";
+
+static const int64_t MINUTE_NS = INT64_C(60000000000);
 
 struct stored_merge {
 	struct stored_merge_options options;
@@ -37,7 +46,8 @@ struct stored_merge {
 	struct intern told; /* comments */
 	struct intern unread; /* paths */
 	struct pprof_span span;
-	size_t files;
+	size_t files; /* by file: minutes count each */
+	uint64_t lost; /* samples, as the files say */
 	int64_t period; /* of the files so far */
 	bool period_varies;
 	int64_t count, time_ns; /* of the types samples/count and cpu/nanoseconds */
@@ -46,7 +56,11 @@ struct stored_merge {
 /* A file on its way into the merge. */
 struct stored_file {
 	struct stored_merge *merge;
+	const struct stored_merge_source *source;
 	const struct pprof_read *from;
+	/* Strings of the file: the keys of these labels; -1 = no sample has it. */
+	int64_t key_comm, key_container, key_group, key_minute, unit_id;
+	size_t first; /* number of its first minute, or its own */
 	struct pprof_copy copy;
 	size_t types[PPROF_MAX_TYPES]; /* numbers of its types in the merge */
 	size_t type_count;
@@ -177,14 +191,54 @@ static int stored_file_match_types(struct stored_file *f)
 
 /* ---- whose ---------------------------------------------------------------------------------- */
 
-static const char *stored_file_label(
-	const struct stored_file *f, const MESSAGE(Sample) * sample, const char *key)
+static void stored_file_find_keys(struct stored_file *f)
 {
-	for (size_t i = 0; i < sample->n_label; i++) {
-		if (!strcmp(pprof_read_text(f->from, sample->label[i]->key), key))
-			return pprof_read_text(f->from, sample->label[i]->str);
+	const MESSAGE(Profile) *p = f->from->message;
+
+	f->key_comm = f->key_container = f->key_group = f->key_minute = f->unit_id = -1;
+	for (size_t i = 0; i < p->n_string_table; i++) {
+		const char *text = p->string_table[i];
+		int64_t *key = !strcmp(text, "comm")           ? &f->key_comm
+			       : !strcmp(text, "container_id") ? &f->key_container
+			       : !strcmp(text, GROUP_LABEL)    ? &f->key_group
+			       : !strcmp(text, MINUTE_LABEL)   ? &f->key_minute
+			       : !strcmp(text, ID_UNIT)        ? &f->unit_id
+							       : NULL;
+
+		if (key && *key < 0)
+			*key = (int64_t)i;
 	}
-	return "";
+}
+
+static const MESSAGE(Label) * stored_file_label(const MESSAGE(Sample) * sample, int64_t key)
+{
+	for (size_t i = 0; i < sample->n_label && key > 0; i++) {
+		if (sample->label[i]->key == key)
+			return sample->label[i];
+	}
+	return NULL;
+}
+
+static const char *stored_file_text(
+	const struct stored_file *f, const MESSAGE(Sample) * sample, int64_t key)
+{
+	const MESSAGE(Label) *label = stored_file_label(sample, key);
+
+	return label ? pprof_read_text(f->from, label->str) : "";
+}
+
+static const char *stored_file_group(const struct stored_file *f, const MESSAGE(Sample) * sample)
+{
+	const char *group = stored_file_text(f, sample, f->key_group);
+
+	return *group ? group : f->source->group;
+}
+
+static bool stored_merge_is_container(const char *id, const char *wanted)
+{
+	size_t length = strlen(wanted);
+
+	return length >= SHORT_CONTAINER_ID ? !strncmp(id, wanted, length) : !strcmp(id, wanted);
 }
 
 static bool stored_merge_is_wanted(const struct stored_file *f, const MESSAGE(Sample) * sample)
@@ -192,16 +246,29 @@ static bool stored_merge_is_wanted(const struct stored_file *f, const MESSAGE(Sa
 	const struct stored_merge_options *o = &f->merge->options;
 
 	if (o->comm && *o->comm &&
-		strncmp(stored_file_label(f, sample, "comm"), o->comm, COMM_BYTES) != 0)
+		strncmp(stored_file_text(f, sample, f->key_comm), o->comm, COMM_BYTES) != 0)
 		return false;
-	if (o->container && *o->container) {
-		const char *id = stored_file_label(f, sample, "container_id");
-		size_t length = strlen(o->container);
+	if (o->group && *o->group && strcmp(stored_file_group(f, sample), o->group) != 0)
+		return false;
+	return !o->container || !*o->container ||
+	       stored_merge_is_container(
+		       stored_file_text(f, sample, f->key_container), o->container);
+}
 
-		return length >= SHORT_CONTAINER_ID ? !strncmp(id, o->container, length)
-						    : !strcmp(id, o->container);
-	}
-	return true;
+/* The minute of a sample, from 0 on. False if that is not wanted. */
+static bool stored_file_minute(
+	const struct stored_file *f, const MESSAGE(Sample) * sample, unsigned int *ret_minute)
+{
+	const MESSAGE(Label) * label;
+
+	*ret_minute = f->source->minute;
+	if (!f->source->all_minutes || stored_merge_replaces(f->merge->options.form))
+		return true;
+	label = stored_file_label(sample, f->key_minute);
+	if (!label || label->num < 1 || label->num > MAX_MINUTES)
+		return false;
+	*ret_minute = (unsigned int)label->num - 1;
+	return f->source->minutes >> *ret_minute & 1;
 }
 
 /* ---- samples -------------------------------------------------------------------------------- */
@@ -227,25 +294,76 @@ static void stored_file_values(const struct stored_file *f, const MESSAGE(Sample
 	}
 }
 
+/* Whether the merge has a label of the file's samples, too. */
+static bool stored_file_keeps(const struct stored_file *f, const MESSAGE(Label) * label)
+{
+	enum stored_merge_form form = f->merge->options.form;
+
+	if (label->key == f->key_minute)
+		return false;
+	if (label->key == f->key_group)
+		return form != STORED_MERGE_SUM;
+	return !stored_merge_replaces(form) || label->str || label->num_unit != f->unit_id;
+}
+
+static size_t stored_file_labels(const struct stored_file *f, const MESSAGE(Sample) * sample,
+	struct pprof_label labels[PPROF_MAX_LABELS])
+{
+	size_t count = pprof_copy_labels(&f->copy, sample, labels), kept = 0;
+
+	for (size_t i = 0; i < count; i++) {
+		if (stored_file_keeps(f, sample->label[i]))
+			labels[kept++] = labels[i];
+	}
+	return kept;
+}
+
+/* The number of a file, or of the minute of one. */
+static int64_t stored_file_number(const struct stored_file *f, unsigned int minute)
+{
+	unsigned int before = f->source->minutes & ((1U << minute) - 1);
+
+	return (int64_t)f->first + (f->source->all_minutes ? __builtin_popcount(before) : 0);
+}
+
+/* Adds what the form of the merge says of a sample. */
+static size_t stored_file_more_labels(const struct stored_file *f, const MESSAGE(Sample) * sample,
+	unsigned int minute, struct pprof_label labels[PPROF_MAX_LABELS], size_t count)
+{
+	enum stored_merge_form form = f->merge->options.form;
+
+	if (form != STORED_MERGE_SUM && *f->source->group &&
+		!stored_file_label(sample, f->key_group))
+		labels[count++] =
+			(struct pprof_label){ .key = GROUP_LABEL, .text = f->source->group };
+	if (form == STORED_MERGE_BY_FILE)
+		labels[count++] = (struct pprof_label){
+			.key = FILE_LABEL, .number = stored_file_number(f, minute), .unit = ID_UNIT
+		};
+	if (form == STORED_MERGE_MINUTES)
+		labels[count++] = (struct pprof_label){
+			.key = MINUTE_LABEL, .number = (int64_t)minute + 1, .unit = ID_UNIT
+		};
+	return count;
+}
+
 static int stored_file_add_sample(struct stored_file *f, const MESSAGE(Sample) * sample)
 {
 	struct pprof_label labels[PPROF_MAX_LABELS];
 	uint64_t stack[PPROF_MAX_FRAMES];
 	int64_t values[PPROF_MAX_TYPES];
 	size_t depth, label_count;
-	int err = pprof_copy_stack(&f->copy, sample, 0, stack, &depth);
+	unsigned int minute;
+	int err;
 
+	if (!stored_merge_is_wanted(f, sample) || !stored_file_minute(f, sample, &minute))
+		return 0;
+	err = pprof_copy_stack(&f->copy, sample, 0, stack, &depth);
 	if (err)
 		return err;
 	stored_file_values(f, sample, values);
-	label_count = pprof_copy_labels(&f->copy, sample, labels);
-	if (f->merge->options.by_file) {
-		labels[label_count++] = (struct pprof_label){
-			.key = FILE_LABEL,
-			.number = (int64_t)f->merge->files,
-			.unit = "id",
-		};
-	}
+	label_count = stored_file_labels(f, sample, labels);
+	label_count = stored_file_more_labels(f, sample, minute, labels, label_count);
 	return pprof_sample(f->merge->pprof, stack, depth, values, labels, label_count);
 }
 
@@ -254,10 +372,8 @@ static int stored_file_add_samples(struct stored_file *f)
 	const MESSAGE(Profile) *p = f->from->message;
 	int err = pprof_copy_init(&f->copy, f->merge->pprof, f->from);
 
-	for (size_t i = 0; i < p->n_sample && !err; i++) {
-		if (stored_merge_is_wanted(f, p->sample[i]))
-			err = stored_file_add_sample(f, p->sample[i]);
-	}
+	for (size_t i = 0; i < p->n_sample && !err; i++)
+		err = stored_file_add_sample(f, p->sample[i]);
 	pprof_copy_deinit(&f->copy);
 	return err;
 }
@@ -276,22 +392,34 @@ static int stored_merge_tell(struct stored_merge *m, const char *text)
 	return err ? err : pprof_comment(m->pprof, text);
 }
 
-static int stored_file_tell(const struct stored_file *f, const char *path)
+/* Files that become one say together how many samples were lost. */
+static bool stored_merge_took_loss(struct stored_merge *m, const char *comment)
+{
+	char *end;
+	uint64_t lost;
+
+	if (!stored_merge_replaces(m->options.form) ||
+		strncmp(comment, LOST, sizeof(LOST) - 1) != 0)
+		return false;
+	lost = strtoull(comment + sizeof(LOST) - 1, &end, 10);
+	if (*end || __builtin_add_overflow(m->lost, lost, &lost))
+		return false;
+	m->lost = lost;
+	return true;
+}
+
+static int stored_file_tell_comments(const struct stored_file *f)
 {
 	const MESSAGE(Profile) *p = f->from->message;
 	char text[COMMENT_BYTES];
 	int err = 0;
 
-	if (f->merge->options.by_file) {
-		snprintf(text, sizeof(text), "file %" PRId64 " %.64s %s", p->period,
-			stored_file_main_type(f), path);
-		err = pprof_comment(f->merge->pprof, text);
-	}
 	for (size_t i = 0; i < p->n_comment && !err; i++) {
 		const char *comment = pprof_read_text(f->from, p->comment[i]);
 
-		if (!f->merge->options.by_file) {
-			err = stored_merge_tell(f->merge, comment);
+		if (f->merge->options.form != STORED_MERGE_BY_FILE) {
+			if (!stored_merge_took_loss(f->merge, comment))
+				err = stored_merge_tell(f->merge, comment);
 			continue;
 		}
 		snprintf(text, sizeof(text), "comment %s", comment);
@@ -300,11 +428,65 @@ static int stored_file_tell(const struct stored_file *f, const char *path)
 	return err;
 }
 
-int stored_merge_unread(struct stored_merge *m, const char *path)
+static int stored_file_tell_name(const struct stored_file *f, const char *name)
 {
-	uint32_t number;
+	char text[COMMENT_BYTES];
 
-	return intern_string(&m->unread, path, &number);
+	f->merge->files++;
+	snprintf(text, sizeof(text), "file %" PRId64 " %.64s %s", f->from->message->period,
+		stored_file_main_type(f), name);
+	return pprof_comment(f->merge->pprof, text);
+}
+
+/* Calls EACH with the name of SOURCE, or with those of its minutes that are wanted. */
+static int stored_merge_each_name(const struct stored_merge_source *source, void *context,
+	int (*each)(void *context, unsigned int number, const char *name))
+{
+	char name[COMMENT_BYTES];
+	unsigned int number = 0;
+	int err = 0;
+
+	if (!source->all_minutes)
+		return each(context, 0, source->path);
+	for (unsigned int i = 0; i < MAX_MINUTES && !err; i++) {
+		if (!(source->minutes >> i & 1))
+			continue;
+		snprintf(name, sizeof(name), "%s#%u", source->path, i + 1);
+		err = each(context, number++, name);
+	}
+	return err;
+}
+
+/* What a file of minutes says, its first minute says. */
+static int stored_file_tell_each(void *context, unsigned int number, const char *name)
+{
+	const struct stored_file *f = context;
+	int err = stored_file_tell_name(f, name);
+
+	return err || number ? err : stored_file_tell_comments(f);
+}
+
+static int stored_file_tell(struct stored_file *f)
+{
+	f->first = f->merge->files + 1;
+	if (f->merge->options.form == STORED_MERGE_BY_FILE)
+		return stored_merge_each_name(f->source, f, stored_file_tell_each);
+	f->merge->files++;
+	return stored_file_tell_comments(f);
+}
+
+static int stored_merge_unread_name(void *context, unsigned int number, const char *name)
+{
+	struct stored_merge *m = context;
+	uint32_t ignored;
+
+	(void)number;
+	return intern_string(&m->unread, name, &ignored);
+}
+
+int stored_merge_unread(struct stored_merge *m, const struct stored_merge_source *source)
+{
+	return stored_merge_each_name(source, m, stored_merge_unread_name);
 }
 
 static int stored_merge_tell_unread(const struct stored_merge *m)
@@ -313,7 +495,7 @@ static int stored_merge_tell_unread(const struct stored_merge *m)
 	size_t count = m->unread.count - 1;
 	int err = 0;
 
-	if (count && !m->options.by_file) {
+	if (count && m->options.form != STORED_MERGE_BY_FILE) {
 		snprintf(text, sizeof(text), "%zu stored profiles could not be read", count);
 		return pprof_comment(m->pprof, text);
 	}
@@ -327,9 +509,9 @@ static int stored_merge_tell_unread(const struct stored_merge *m)
 /* ---- profiles ------------------------------------------------------------------------------- */
 
 /* Whether all of it fits into what is built: nothing is cut off silently. No agent writes more. */
-static bool stored_merge_fits(const struct stored_merge *m, const MESSAGE(Profile) * p)
+static bool stored_merge_fits(const MESSAGE(Profile) * p)
 {
-	const size_t labels = PPROF_MAX_LABELS - (m->options.by_file ? 1 : 0);
+	const size_t labels = PPROF_MAX_LABELS - MORE_LABELS;
 
 	for (size_t i = 0; i < p->n_sample; i++) {
 		if (p->sample[i]->n_location_id > PPROF_MAX_FRAMES ||
@@ -343,39 +525,88 @@ static bool stored_merge_fits(const struct stored_merge *m, const MESSAGE(Profil
 	return true;
 }
 
-int stored_merge_add(struct stored_merge *m, const char *path, const struct pprof_read *profile)
+/* The time that the wanted minutes cover, as a part of the file's. */
+static int stored_file_cover(struct stored_file *f)
 {
-	struct stored_file f = { .merge = m, .from = profile };
+	MESSAGE(Profile) part = *f->from->message;
+	unsigned int wanted = f->source->minutes & f->source->all_minutes;
+
+	if (f->source->all_minutes && wanted && wanted != f->source->all_minutes) {
+		int64_t skipped_ns = __builtin_ctz(wanted) * MINUTE_NS;
+
+		part.duration_nanos = part.duration_nanos /
+				      __builtin_popcount(f->source->all_minutes) *
+				      __builtin_popcount(wanted);
+		if (__builtin_add_overflow(part.time_nanos, skipped_ns, &part.time_nanos))
+			return 0;
+	}
+	return pprof_span_add(&f->merge->span, &part);
+}
+
+int stored_merge_add(struct stored_merge *m, const struct stored_merge_source *source,
+	const struct pprof_read *profile)
+{
+	struct stored_file f = { .merge = m, .source = source, .from = profile };
 	int err;
 
-	if (!stored_merge_fits(m, profile->message))
-		return stored_merge_unread(m, path);
+	if (!stored_merge_fits(profile->message))
+		return stored_merge_replaces(m->options.form) ? -E2BIG
+							      : stored_merge_unread(m, source);
+	stored_file_find_keys(&f);
 	err = m->pprof ? 0 : stored_merge_begin(&f);
-	m->files++;
 	m->period_varies |= m->period != profile->message->period;
 	if (!err)
 		err = stored_file_match_types(&f);
 	if (!err)
-		err = stored_file_tell(&f, path);
+		err = stored_file_tell(&f);
 	if (!err)
 		err = stored_file_add_samples(&f);
-	return err ? err : pprof_span_add(&m->span, profile->message);
+	return err ? err : stored_file_cover(&f);
+}
+
+size_t stored_merge_samples(const struct stored_merge *m)
+{
+	return m->pprof ? pprof_sample_count(m->pprof) : 0;
+}
+
+static int stored_merge_tell_lost(const struct stored_merge *m)
+{
+	char text[COMMENT_BYTES];
+
+	if (!m->lost)
+		return 0;
+	snprintf(text, sizeof(text), "%s%" PRIu64, LOST, m->lost);
+	return pprof_comment(m->pprof, text);
+}
+
+/* For what is kept for days: half the size, for a third more of CPU time. */
+static int stored_merge_encode_small(struct stored_merge *m, struct buffer *out)
+{
+	autocall(buffer_deinit) struct buffer plain;
+	int err = pprof_sort_samples(m->pprof);
+
+	buffer_init(&plain, m->options.limit_bytes);
+	if (!err)
+		err = pprof_encode(m->pprof, false, &plain);
+	return err ? err : gzip_deflate(plain.bytes, plain.size, KEPT_LEVEL, out);
 }
 
 int stored_merge_encode(struct stored_merge *m, struct buffer *out)
 {
 	static const struct pprof_options nothing = { 0 };
+	const bool by_file = m->options.form == STORED_MERGE_BY_FILE;
 	int64_t period = m->period;
 	int err = m->pprof ? 0 : pprof_create(&nothing, &m->pprof);
 
 	if (!err)
-		err = stored_merge_tell_unread(m);
+		err = stored_merge_tell_unread(m) ?: stored_merge_tell_lost(m);
 	if (!err && m->period_varies && m->count > 0) {
 		period = m->time_ns / m->count;
-		err = m->options.by_file ? 0 : pprof_comment(m->pprof, MEAN_PERIOD);
+		err = by_file ? 0 : pprof_comment(m->pprof, MEAN_PERIOD);
 	}
 	if (err)
 		return err;
 	pprof_set_times(m->pprof, period, m->span.begin_ns, m->span.covered_ns);
-	return pprof_encode(m->pprof, true, out);
+	return stored_merge_replaces(m->options.form) ? stored_merge_encode_small(m, out)
+						      : pprof_encode(m->pprof, true, out);
 }

@@ -63,7 +63,8 @@ const client = (() => {
 			if (!response.ok) return [];
 			const files = await response.json();
 			return files.map((f) => ({
-				path: String(f.path), group: String(f.name), bytes: Number(f.bytes),
+				path: String(f.path) + (f.minute ? "#" + Number(f.minute) : ""),
+				group: String(f.name), bytes: Number(f.bytes), minute: Number(f.minute || 0),
 				timeMs: Number(f.time_ms), durationMs: Number(f.duration_ms),
 			}));
 		}
@@ -88,7 +89,7 @@ const client = (() => {
 
 		/* The profile of FILE; null when the agent has it no more. */
 		async profile(file) {
-			const path = file.path.split("/").map(encodeURIComponent).join("/");
+			const path = file.path.split("#")[0].split("/").map(encodeURIComponent).join("/");
 			const response = await this.get("/api/profiles/" + path);
 			if (!response.ok) return null;
 			return pprof.decode(new Uint8Array(await response.arrayBuffer()));

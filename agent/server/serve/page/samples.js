@@ -13,8 +13,11 @@ const samples = (() => {
 	/* What a filter can ask of a sample, and its bit in a mask of what does not fit. */
 	const FIELDS = ["group", "container", "comm", "process", "thread", "goroutine", "label"];
 	/* Labels with a field of their own, or that are different in each sample. */
-	const KNOWN_LABELS = new Set(["pid", "tid", "goid", "cpu", "comm", "thread_comm", "container_id"]);
+	const KNOWN_LABELS = new Set(["pid", "tid", "goid", "cpu", "comm", "thread_comm", "container_id",
+		"fathom_group", "fathom_minute"]);
 	const FILE_LABEL = "fathom_file"; /* of a merge of files: the number of a sample's file */
+	const GROUP_LABEL = "fathom_group"; /* the process group of a sample */
+	const MINUTE_LABEL = "fathom_minute"; /* of a file of ten minutes: from 1 on */
 	const MAX_LABEL_KEYS = 64; /* of other labels that stacks can be put under */
 	const KINDS = { native: 0, go: 1, jit: 2, kernel: 3, unknown: 4, label: 5 };
 	const KIND_NAMES = Object.keys(KINDS);
@@ -193,8 +196,11 @@ const samples = (() => {
 		return number ? (name || "?") + " (" + number + ")" : name || WITHOUT;
 	}
 
-	/* A set of labels, with the texts that filters compare and choices show. */
-	function labelSet(labels) {
+	/*
+	 * A set of labels, with the texts that filters compare and choices show. GROUP: of samples that
+	 * do not say it.
+	 */
+	function labelSet(labels, group) {
 		const pid = labelNumber(labels, "pid");
 		const comm = labelText(labels, "comm");
 		const process = named(comm, pid);
@@ -202,6 +208,7 @@ const samples = (() => {
 		return {
 			labels,
 			others: otherLabels(labels),
+			group: labelText(labels, GROUP_LABEL) || group || WITHOUT,
 			comm: comm || WITHOUT,
 			process,
 			container: labelText(labels, "container_id") || WITHOUT,
@@ -221,6 +228,11 @@ const samples = (() => {
 
 	/* What agent/daemon/windows.c says in a profile of the samples that it lost. */
 	const LOST = /^samples lost since the window before: (\d{1,15})$/;
+
+	function minuteOf(sample) {
+		const label = sample.labels.find((l) => l.key === MINUTE_LABEL);
+		return label ? Number(label.number) : 0;
+	}
 
 	function lostIn(comments) {
 		const found = comments.map((text) => LOST.exec(text)).find(Boolean);
@@ -290,6 +302,8 @@ const samples = (() => {
 		}
 
 		*adding(file, profile) {
+			if (file.minute)
+				profile = { ...profile, samples: profile.samples.filter((s) => minuteOf(s) === file.minute) };
 			for (;;) {
 				const columns = yield* this.columnsOf(profile);
 				if (!columns) return false;
@@ -377,7 +391,7 @@ const samples = (() => {
 				if (this.epoch !== epoch) return false;
 				const s = samples[i];
 				added.stacks[i] = this.stack(s.locations.map((l) => locations[l]));
-				added.sets[i] = this.set(s.labels, names);
+				added.sets[i] = this.set(s.labels, file.group, names);
 				added.values[i] = Math.max(0, Number(s.values[main] || 0));
 				added.counts[i] = counts < 0 ? 0 : Math.max(0, Number(s.values[counts]));
 			}
@@ -451,14 +465,17 @@ const samples = (() => {
 			return sides;
 		}
 
-		/* NAMES: label → its key, of those asked for before. */
-		set(labels, names) {
+		/*
+		 * GROUP: of samples that do not say it, as those in files of older agents. NAMES: label → its
+		 * key, of those asked for before.
+		 */
+		set(labels, group, names) {
 			const keys = labels.map((l) => {
 				if (!names.has(l)) names.set(l, labelKey(l));
 				return names.get(l);
 			});
-			return this.sets.of(keys.join("\x01"),
-				() => labelSet(labels.map((l, i) => this.label(keys[i], l))));
+			return this.sets.of(keys.join("\x01") + "\x01\x01" + group,
+				() => labelSet(labels.map((l, i) => this.label(keys[i], l)), group));
 		}
 
 		label(key, l) {
@@ -485,7 +502,6 @@ const samples = (() => {
 				for (const l of set.labels) this.labels.set(labelKey(l), l);
 			}
 			for (const file of files) {
-				delete file.frameBy;
 				file.sets.forEach((set, i) => { file.sets[i] = renumbered[set]; });
 			}
 			this.retainStacks(files, stacks);
@@ -581,7 +597,7 @@ const samples = (() => {
 		misfits(filter) {
 			return Uint8Array.from(this.sets.items, (set) => {
 				let mask = 0;
-				for (let bit = 1; bit < FIELDS.length; bit++) {
+				for (let bit = 0; bit < FIELDS.length; bit++) {
 					const wanted = filter[FIELDS[bit]];
 					if (wanted && !fits(set, FIELDS[bit], wanted)) mask |= 1 << bit;
 				}
@@ -597,11 +613,10 @@ const samples = (() => {
 			const misfits = this.misfits(filter);
 			const side = SIDES[filter.code || "all"];
 			for (const file of files) {
-				const group = filter.group && file.group !== filter.group ? 1 : 0;
 				yield;
 				for (let i = 0; i < file.size; i++) {
 					const stack = this.stacks.items[file.stacks[i]];
-					if (stack.sides & side) each(file, i, misfits[file.sets[i]] | group);
+					if (stack.sides & side) each(file, i, misfits[file.sets[i]]);
 					if (i % ITEMS === ITEMS - 1) yield;
 				}
 			}
@@ -627,10 +642,9 @@ const samples = (() => {
 					sets.add(set);
 					sums[set] += file.values[i];
 				});
-				const group = filter.group && file.group !== filter.group ? 1 : 0;
 				let count = 0;
 				for (const set of sets) {
-					this.addChoices(choices, perFile, { file, set, value: sums[set], misfit: misfits[set] | group });
+					this.addChoices(choices, perFile, { file, set, value: sums[set], misfit: misfits[set] });
 					sums[set] = 0;
 					if (++count % ITEMS === 0) yield;
 				}
@@ -645,7 +659,7 @@ const samples = (() => {
 			for (let bit = 0; bit < FIELDS.length; bit++) {
 				if (misfit & ~(1 << bit)) continue;
 				if (FIELDS[bit] === "label") for (const text of labelTexts(set)) add(choices[bit], text);
-				else add(choices[bit], bit ? set[FIELDS[bit]] : file.group);
+				else add(choices[bit], set[FIELDS[bit]]);
 			}
 		}
 
@@ -689,10 +703,10 @@ const samples = (() => {
 			if (!by) return -1;
 			const set = this.sets.items[file.sets[i]];
 			const isStarted = by === "started" && set.goroutine !== WITHOUT;
-			const cache = by === "group" ? file : isStarted ? this.stacks.items[file.stacks[i]].shown : set;
+			const cache = isStarted ? this.stacks.items[file.stacks[i]].shown : set;
 			cache.frameBy = cache.frameBy || {};
 			if (cache.frameBy[by] === undefined) {
-				const text = isStarted ? this.startedBy(file.stacks[i]) : by === "group" ? file.group : textBy(set, by);
+				const text = isStarted ? this.startedBy(file.stacks[i]) : textBy(set, by);
 				cache.frameBy[by] = this.labelFrame(text);
 			}
 			return cache.frameBy[by];

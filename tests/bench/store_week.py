@@ -1,0 +1,125 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""A week of the local store from real windows: number of files, bytes, what opening costs, and what
+merges of fifteen minutes and of a day cost.
+
+store_week.py STORE: a directory with at least ten minutes of windows of an agent (windows of ten
+seconds). These ten minutes are repeated with shifted times; the files that an agent would have merged by
+then are merged by the agent's own child, once, and repeated likewise."""
+import calendar
+import os
+import re
+import resource
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+
+FATHOM = os.environ.get("FATHOM", "build/fathom")
+SLOT, HOUR, DAY = 600, 3600, 86400
+MINUTES, REPLACE, SUM, BY_FILE = "2", "3", "0", "1"
+
+
+def path_at(seconds, rest):
+    return time.strftime("%Y-%m-%d/%Y%m%dT%H%M%SZ-", time.gmtime(seconds)) + rest
+
+
+def merge(store, form, lines, out=None):
+    """The agent's child, as agent/server/merge/merge.c starts it. Returns (CPU seconds, bytes)."""
+    job = tempfile.TemporaryFile()
+    job.write("".join(lines).encode())
+    job.seek(0)
+    result = open(out, "w+b") if out else tempfile.TemporaryFile()
+    directory = os.open(store, os.O_RDONLY | os.O_DIRECTORY)
+
+    def descriptors():
+        held = [os.dup2(fd, 100 + i) for i, fd in enumerate((directory, job.fileno(), result.fileno()))]
+        for i, fd in enumerate(held):
+            os.dup2(fd, 3 + i)
+        os.closerange(6, 200)
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    status = subprocess.run(["fathom", "merge-stored", str(os.getpid()), form, "", "", ""], executable=FATHOM,
+                            preexec_fn=descriptors, close_fds=False).returncode
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    if status:
+        sys.exit("the merge ended with %d" % status)
+    os.close(directory)
+    return (after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime,
+            os.fstat(result.fileno()).st_size)
+
+
+def windows_of(source):
+    """[(offset in the slot, path)] of ten minutes of windows."""
+    found = []
+    for folder, _, names in os.walk(source):
+        for name in names:
+            m = re.fullmatch(r"(\d{8}T\d{6})Z-10s\.pb\.gz", name)
+            if m:
+                at = calendar.timegm(time.strptime(m.group(1), "%Y%m%dT%H%M%S"))
+                found.append((at, os.path.join(folder, name)))
+    found = sorted(found)[-60:]
+    return [(10 * i, path) for i, (_, path) in enumerate(found)]
+
+
+def link(source, store, path):
+    to = os.path.join(store, path)
+    os.makedirs(os.path.dirname(to), exist_ok=True)
+    shutil.copyfile(source, to)
+
+
+def line(path, minutes=0, wanted=None, minute=0):
+    return "%x %x %x * %s\n" % (minutes if wanted is None else wanted, minutes, minute, path)
+
+
+def make_week(windows, store):
+    """Returns {kind: [(begin, path)]} and the CPU time of each kind of merge."""
+    now = int(time.time()) // SLOT * SLOT
+    files = {"windows": [], "minutes": [], "merged": []}
+    for begin in range(now - HOUR - SLOT, now, SLOT):
+        for offset, source in windows:
+            path = path_at(begin + offset, "10s.pb.gz")
+            link(source, store, path)
+            files["windows"].append((begin + offset, path))
+    first = [line(p, minute=(b % SLOT) // 60) for b, p in files["windows"][:len(windows)]]
+    bits = sum({1 << offset // 60 for offset, _ in windows})
+    spare = tempfile.mkdtemp()
+    cost = {"minutes": merge(store, MINUTES, first, spare + "/minutes")[0]}
+    for begin in range(now - DAY - SLOT, now - HOUR - SLOT, SLOT):
+        path = path_at(begin, "600s.minutes-%x.pb.gz" % bits)
+        link(spare + "/minutes", store, path)
+        files["minutes"].append((begin, path))
+    cost["merged"] = merge(store, REPLACE, [line(files["minutes"][0][1], bits)], spare + "/merged")[0]
+    for begin in range(now - 7 * DAY, now - DAY - SLOT, SLOT):
+        path = path_at(begin, "600s.merged.pb.gz")
+        link(spare + "/merged", store, path)
+        files["merged"].append((begin, path))
+    shutil.rmtree(spare)
+    return now, bits, files, cost
+
+
+def main():
+    windows = windows_of(sys.argv[1])
+    if len(windows) < 60:
+        sys.exit("%d windows: ten minutes of windows of ten seconds are needed" % len(windows))
+    os.umask(0o077)
+    store = tempfile.mkdtemp(prefix="fathom-week-")
+    now, bits, files, cost = make_week(windows, store)
+    sizes = {kind: [os.path.getsize(os.path.join(store, p)) for _, p in list_] for kind, list_ in files.items()}
+    for kind, of in sizes.items():
+        print("%-8s %5d files %8.1f MB, %6.1f kB each" % (kind, len(of), sum(of) / 1e6, sum(of) / len(of) / 1e3))
+    print("a week   %5d files %8.1f MB" % (sum(map(len, sizes.values())), sum(map(sum, sizes.values())) / 1e6))
+    print("merging ten minutes of windows: %.3f CPU s; to one: %.3f CPU s" % (cost["minutes"], cost["merged"]))
+    for what, seconds in (("fifteen minutes", 900), ("a day", DAY)):
+        lines = [line(p) for b, p in files["windows"] if b >= now - seconds]
+        lines += [line(p, bits) for b, p in files["minutes"] if b >= now - seconds]
+        for form, name in ((SUM, "summed"), (BY_FILE, "by file")):
+            try:
+                cpu, size = merge(store, form, lines)
+                print("%s %s: %d files, %.3f CPU s, %.1f MB" % (what, name, len(lines), cpu, size / 1e6))
+            except SystemExit as e:
+                print("%s %s: %s" % (what, name, e))
+    print("store: %s" % store)
+
+
+main()
