@@ -12,7 +12,6 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../
 from latency_truth import *  # noqa: E402
 
 
-
 def check_other_programs():
     """The BPF programs that take stacks, follow calls and fetch arguments load on this kernel, and work."""
     sleep = ["-u", "libc:clock_nanosleep", "--", "sleep", ".2"]
@@ -29,7 +28,7 @@ def check_other_programs():
 
 def check_running(program):
     """A process that calls a function again and again, while its probes come and go one after the other."""
-    with subprocess.Popen([program, "1000000000"], stdout=subprocess.DEVNULL) as w:
+    with subprocess.Popen([program, "1000000000"], stdout=subprocess.DEVNULL, preexec_fn=lambda: os.nice(19)) as w:
         try:
             report = report_of(latency("--json", "-u", "quick", "-p", w.pid, "-d", "2"))
         finally:
