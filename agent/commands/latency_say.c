@@ -103,6 +103,22 @@ static void say_probed(const struct latency_plan *plan, size_t count)
 			count, count == 1 ? " is" : "s are");
 }
 
+/* Why nothing is left of what the patterns name. */
+static void say_excluded(const struct probed_files *files, const struct kernel_functions *kernel,
+	const struct latency_plan *plan)
+{
+	size_t count = kernel ? kernel_functions_excluded(kernel) : 0;
+
+	for (size_t i = 0; i < probed_files_count(files); i++) {
+		const struct probed_file file = probed_files_at(files, i);
+
+		count += file.excluded + file.vendored;
+	}
+	if (count)
+		fprintf(stderr, "fathom %s: excluded: %zu function%s\n", plan->name, count,
+			count == 1 ? "" : "s");
+}
+
 static int say_begin(const struct probed_files *files, const struct kernel_functions *kernel,
 	const struct latency_plan *plan)
 {
@@ -118,6 +134,7 @@ static int say_begin(const struct probed_files *files, const struct kernel_funct
 	if (tally.measured || (plan->dry_run && tally.refused))
 		return 0;
 	if (!may_come || plan->dry_run) {
+		say_excluded(files, kernel, plan);
 		fprintf(stderr, "fathom %s: there is nothing to %s%s\n", plan->name,
 			plan->calls ? "trace" : "measure",
 			plan->command && plan->wanted.count
