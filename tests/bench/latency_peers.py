@@ -16,6 +16,7 @@ import time
 from fathom import FATHOM, built, environment, scratch
 
 FUNCTIONS = 100
+OURS_ALONE = 750  # functions, with 1,500 probes: the others would take minutes
 GO_FUNCTION, GO_ARGUMENTS = "main.quick", ("200", "2000")
 PATIENCE_S = 120
 
@@ -104,15 +105,15 @@ class Tracer:
         return self.output.read()
 
 
-def many_functions():
-    """A program with FUNCTIONS functions that it never calls."""
-    source, program = scratch("many.c"), scratch("many")
+def many_functions(count):
+    """A program with COUNT functions that it never calls."""
+    source, program = scratch("many.c"), scratch("many-%d" % count)
     with open(source, "w") as f:
         f.write("#include <unistd.h>\nvolatile int x;\n")
-        f.writelines("__attribute__((noinline, used)) void many_%d(void) { x = %d; }\n" % (i, i) for i in range(FUNCTIONS))
+        f.writelines("__attribute__((noinline, used)) void many_%d(void) { x = %d; }\n" % (i, i) for i in range(count))
         f.write("int main(void) { for (;;) pause(); }\n")
     subprocess.run(["gcc", "-O1", "-o", program, source], check=True)
-    return program, ["many_%d" % i for i in range(FUNCTIONS)]
+    return program, ["many_%d" % i for i in range(count)]
 
 
 def attach_and_detach(command, program, names):
@@ -151,11 +152,17 @@ def in_seconds(s):
     return "never" if s is None else "%.2f s" % s
 
 
+def show_attaching(show, name, command, program, names):
+    attach, detach = attach_and_detach(command, program, names)
+    show("%s: attaching to %d functions" % (name, len(names)), in_seconds(attach), "detaching: " + in_seconds(detach))
+
+
 def latency_peers(show):
-    program, names = many_functions()
+    program, names = many_functions(FUNCTIONS)
     for name, command in commands(program, names, "^many_").items():
-        attach, detach = attach_and_detach(command, program, names)
-        show("%s: attaching to %d functions" % (name, FUNCTIONS), in_seconds(attach), "detaching: " + in_seconds(detach))
+        show_attaching(show, name, command, program, names)
+    program, names = many_functions(OURS_ALONE)
+    show_attaching(show, "fathom", [FATHOM, "latency", "-u", program + ":many_*"], program, names)
     go = built("golatency", "golatency-static", "GOTOOLCHAIN=go1.21.13 GOFLAGS=-mod=mod CGO_ENABLED=0 go build -o {out} .")
     for name, command in commands(go, [GO_FUNCTION], None).items():
         counted, told = count_in_go(name, command, go)
