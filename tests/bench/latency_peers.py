@@ -39,7 +39,7 @@ def commands(program, functions, pattern):
 
 
 def calls_in(name, text):
-    pattern = {"fathom": r"^[\d.]+s: (\d+) calls", "bpftrace": r"^@calls: (\d+)", "funclatency": r"count: (\d+)"}[name]
+    pattern = {"fathom": r"^[\d.]+m?s: (\d+) calls", "bpftrace": r"^@calls: (\d+)", "funclatency": r"count: (\d+)"}[name]
     found = re.search(pattern, text, re.M)
     return int(found.group(1)) if found else 0
 
