@@ -5,7 +5,7 @@ merges of fifteen minutes and of a day cost.
 
 store_week.py STORE: a directory with at least ten minutes of windows of an agent (windows of ten
 seconds). These ten minutes are repeated with shifted times; the files that an agent would have merged by
-then are merged by the agent's own child, once, and repeated likewise."""
+then are merged by the agent's own child, once, and repeated likewise. KEEP=1 keeps the week."""
 import calendar
 import os
 import re
@@ -119,7 +119,10 @@ def main():
                 print("%s %s: %d files, %.3f CPU s, %.1f MB" % (what, name, len(lines), cpu, size / 1e6))
             except SystemExit as e:
                 print("%s %s: %s" % (what, name, e))
-    print("store: %s" % store)
+    if os.environ.get("KEEP"):
+        print("store: %s" % store)
+    else:
+        shutil.rmtree(store)
 
 
 main()

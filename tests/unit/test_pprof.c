@@ -112,48 +112,6 @@ static void test_empty_profile_has_its_head(void **state)
 	assert_int_equal(pprof_sample_count(p), 0);
 }
 
-/* Root first; equal stacks, and what is added afterwards, in the order in which they came. */
-static void test_samples_in_the_order_of_their_stacks(void **state)
-{
-	static const uint64_t stacks[][2] = { { 1, 2 }, { 1, 1 }, { 3, 2 }, { 2, 1 } };
-	static const int64_t in_order[] = { 2, 4, 1, 3 }, as_added[] = { 1, 2, 3, 4, 5 };
-	autopprof *p = new_cpu_pprof();
-
-	(void)state;
-	for (uint64_t i = 0; i < 3; i++)
-		add_location(p, 0, 0x1000 + i, NULL);
-	for (int64_t i = 0; i < 4; i++)
-		assert_int_equal(
-			pprof_sample(p, stacks[i], 2, (int64_t[]){ i + 1, 0 }, NULL, 0), 0);
-	assert_int_equal(pprof_sort_samples(p), 0);
-	automessage *sorted = decode(p);
-	assert_int_equal(sorted->n_sample, 4);
-	for (size_t i = 0; i < 4; i++)
-		assert_int_equal(sorted->sample[i]->value[0], in_order[i]);
-	add_sample(p, 1, 5, 0);
-	automessage *message = decode(p);
-	assert_int_equal(message->n_sample, 5);
-	for (size_t i = 0; i < 5; i++)
-		assert_int_equal(message->sample[i]->value[0], as_added[i]);
-}
-
-static void test_a_function_is_added_once_for_many_lines(void **state)
-{
-	autopprof *p = new_cpu_pprof();
-	struct pprof_line line = { .line = 7 };
-
-	(void)state;
-	assert_int_equal(pprof_function(p, &main_line, &line.function), 0);
-	add_location(p, 0, 0x1000, &main_line);
-	add_location(p, 0, 0x1001, &line);
-	automessage *message = decode(p);
-	assert_int_equal(message->n_function, 1);
-	assert_int_equal(message->location[1]->line[0]->function_id, 1);
-	assert_int_equal(message->location[1]->line[0]->line, 7);
-	line.function = 2;
-	assert_int_equal(pprof_location(p, 0, 0x1002, &line, 1, &(uint64_t){ 0 }), -ENOENT);
-}
-
 static void test_ids_count_from_one_in_order_of_first_use(void **state)
 {
 	autopprof *p = new_cpu_pprof();
@@ -787,8 +745,6 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_empty_profile_has_its_head),
 		cmocka_unit_test(test_ids_count_from_one_in_order_of_first_use),
-		cmocka_unit_test(test_samples_in_the_order_of_their_stacks),
-		cmocka_unit_test(test_a_function_is_added_once_for_many_lines),
 		cmocka_unit_test(test_mapping_fields_survive),
 		cmocka_unit_test(test_location_keeps_inlined_lines_in_order),
 		cmocka_unit_test(test_one_address_with_two_names_is_two_locations),
