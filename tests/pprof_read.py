@@ -182,6 +182,7 @@ class Profile:
                     "start": function["start_line"] if function else 0,
                     "address": location["address"],
                     "mapping": mapping["file"] if mapping else "",
+                    "file_off": location["address"] - mapping["start"] + mapping["offset"] if mapping else 0,
                     "build_id": mapping["build_id"] if mapping else "",
                     "inlined": place < len(lines) - 1,
                 }
