@@ -63,7 +63,7 @@ const char *fiber_keys_add(struct fiber_keys *keys, const char *key)
 	if (!strncmp(added.name, "__", 2))
 		return "its name would begin with __, and such labels are not sent";
 	if (fiber_keys_is_reserved(added.name))
-		return "a goroutine cannot have a label that is ours";
+		return "this is a label of fathom's own";
 	for (size_t i = 0; i < keys->count; i++) {
 		if (!strcmp(keys->of[i].key, key))
 			return NULL;

@@ -179,7 +179,7 @@ static void libraries_are_not_looked_into_for_patterns_with_a_file(void **)
 static void a_command_that_is_not_there_ends_it(void **)
 {
 	knows("main", false);
-	command_expect(&run, "latency -u main -- no-such-program-here", EXIT_FAILED,
+	command_expect(&run, "latency -u main -- no-such-program-here", 127,
 		"fathom latency: no-such-program-here: No such file or directory\n");
 	assert_null(strstr(run.err, "[start]"));
 }
