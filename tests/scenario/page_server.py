@@ -120,11 +120,12 @@ class PageServer:
                 with open(os.path.join(store, path), "wb") as f:
                     f.write(self.files[path][3])
             with open(os.path.join(store, "job"), "w", encoding="utf-8") as f:
-                f.write("".join(path + "\n" for path in paths))
-            command = 'exec "$0" merge-stored %d 1 "" "" 3<. 4<job 5>merged' % os.getpid()
+                f.write("".join("0 0 0 * " + path + "\n" for path in paths))
+            command = 'exec "$0" merge-stored %d 1 "" "" "" 3<. 4<job 5>merged' % os.getpid()
             status = subprocess.run(["bash", "-c", command, FATHOM], cwd=store, check=False).returncode
-            if not paths or status:
-                return self.send(handler, 500 if status else 404, b"not merged\n", "text/plain")
+            is_done = status == 0 or status > 100  # that many could not be read
+            if not paths or not is_done:
+                return self.send(handler, 404 if is_done else 500, b"not merged\n", "text/plain")
             with open(os.path.join(store, "merged"), "rb") as f:
                 return self.send(handler, 200, f.read(), "application/octet-stream")
 

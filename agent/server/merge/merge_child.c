@@ -91,7 +91,7 @@ static int merge_child_add_line(
 	char group[MERGE_WIRE_GROUP_BYTES], path[MERGE_WIRE_PATH_BYTES];
 	struct stored_merge_source source = { .path = path, .group = group };
 
-	if (sscanf(line, "%x %x %x %127s %255s", &source.minutes, &source.all_minutes,
+	if (sscanf(line, "%x %x %x %127s %255[^\n]", &source.minutes, &source.all_minutes,
 		    &source.minute, group, path) != 5)
 		return -EINVAL;
 	if (!strcmp(group, MERGE_WIRE_NO_GROUP))
