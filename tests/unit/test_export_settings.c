@@ -274,8 +274,7 @@ static void goroutines_have_no_labels_of_ours(void **state)
 
 	for (size_t i = 0; i < ARRAY_SIZE(ours); i++) {
 		snprintf(text, sizeof(text), "series-labels: [tid, '%s']\n", ours[i]);
-		assert_refused(
-			b, text, "series-labels", "this is a label of fathom's own");
+		assert_refused(b, text, "series-labels", "this is a label of fathom's own");
 	}
 	for (size_t i = 0; i < ARRAY_SIZE(hidden); i++) {
 		snprintf(text, sizeof(text), "series-labels: '%s'\n", hidden[i]);

@@ -212,10 +212,9 @@ static void what_a_file_says_is_refused_with_its_line(void **state)
 		"2: remote-store-type: parka: must be pyroscope, parca, otlp or file");
 	refused_in_file("\nmetadata-external-labels: [a=b, c]\n",
 		"2: metadata-external-labels: c: must be NAME=VALUE");
-	refused_in_file(
-		"series-labels: cpu\n",
-		"1: series-labels must be thread_comm, tid, goid or a pprof label of Go programs: cpu: "
-		"this is a label of fathom's own");
+	refused_in_file("series-labels: cpu\n", "1: series-labels must be thread_comm, tid, goid "
+						"or a pprof label of Go programs: cpu: "
+						"this is a label of fathom's own");
 	refused_in_file("node: x\ndebuginfo-upload: true\n",
 		"2: debuginfo-upload: only Parca supports it, and no remote store is of that type");
 }
