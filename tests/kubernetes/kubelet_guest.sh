@@ -69,7 +69,7 @@ ctr -n k8s.io task exec --exec-id check "$id" /usr/bin/fathom check --json >"$ou
 echo $? >"$out/check.status"
 # Some windows: one file for each program or container.
 for _ in $(seq 60); do
-	[ "$($b find /var/lib/fathom/profiles -name '*.pb.gz' | wc -l)" -ge 16 ] && break
+	[ "$($b find /var/lib/fathom/profiles -name '*.pb.gz' | wc -l)" -ge 4 ] && break
 	sleep 1
 done
 pods >"$out/pods.json"
