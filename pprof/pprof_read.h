@@ -37,7 +37,7 @@ int pprof_read_file(const char *path, struct pprof_read *ret_profile, const char
 int pprof_read_at(
 	int dir_fd, const char *path, struct pprof_read *ret_profile, const char **ret_why);
 void pprof_read_deinit(struct pprof_read *profile);
-/* Returns "" for number 0 and for numbers out of range. */
 /* The index of the location ID. False if there is none. */
 bool pprof_read_location(const struct pprof_read *profile, uint64_t id, uint64_t *ret_index);
+/* Returns "" for number 0 and for numbers out of range. */
 const char *pprof_read_text(const struct pprof_read *profile, int64_t string);

@@ -5,7 +5,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "agent/sampler/profile/sample_labels.h"
 #include "base/cleanup.h"
 
 /* What series say of a process, and what servers go by: no program says it of itself. */
@@ -19,15 +18,12 @@ static bool fiber_keys_is_reserved(const char *name)
 		"pod",
 		"pod_uid",
 		"container",
-#define PROCESS_TEXT(name, ...) #name,
-#define FIBER_LABEL(name, ...) #name,
-#include "agent/sampler/profile/sample_labels.def"
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
 		if (!strcmp(names[i], name))
 			return true;
-	return sample_label_find(name) != NULL;
+	return profile_fiber_key_is_taken(name);
 }
 
 static bool fiber_keys_is_letter(char c)

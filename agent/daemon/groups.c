@@ -3,7 +3,6 @@
 
 #include <errno.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 enum {
@@ -48,31 +47,6 @@ static int groups_add(struct groups *g, const struct window_processes *processes
 	return map_set(&g->of_process, number, group);
 }
 
-/* Sorts the samples by group: each group's report then looks at its own only. */
-static int groups_sort_samples(struct groups *g, const struct profile *profile)
-{
-	size_t count = profile_sample_count(profile), sum = 0;
-
-	g->samples = calloc(count + 1, sizeof(*g->samples));
-	g->ends = calloc(groups_count(g) + 1, sizeof(*g->ends));
-	if (!g->samples || !g->ends)
-		return -ENOMEM;
-	for (size_t i = 0; i < count; i++)
-		g->ends[groups_of(g, profile_sample_at(profile, i)->process)]++;
-	for (uint32_t group = 0; group <= groups_count(g); group++) {
-		size_t begin = sum;
-
-		sum += g->ends[group];
-		g->ends[group] = begin;
-	}
-	for (size_t i = 0; i < count; i++) {
-		uint32_t group = groups_of(g, profile_sample_at(profile, i)->process);
-
-		g->samples[g->ends[group]++] = (uint32_t)i;
-	}
-	return 0;
-}
-
 int groups_init(
 	struct groups *g, const struct profile *profile, const struct window_processes *processes)
 {
@@ -83,8 +57,6 @@ int groups_init(
 	map_init(&g->of_process, PROCESSES_LIMIT);
 	for (size_t i = 0; !err && i < profile_sample_count(profile); i++)
 		err = groups_add(g, processes, profile_sample_at(profile, i)->process);
-	if (!err)
-		err = groups_sort_samples(g, profile);
 	if (err)
 		groups_deinit(g);
 	return err;
@@ -92,8 +64,6 @@ int groups_init(
 
 void groups_deinit(struct groups *g)
 {
-	free(g->samples);
-	free(g->ends);
 	intern_deinit(&g->names);
 	map_deinit(&g->of_process);
 }
@@ -106,14 +76,6 @@ uint32_t groups_count(const struct groups *g)
 const char *groups_name(const struct groups *g, uint32_t group)
 {
 	return intern_text(&g->names, group);
-}
-
-const uint32_t *groups_samples(const struct groups *g, uint32_t group, size_t *ret_count)
-{
-	size_t begin = g->ends[group - 1];
-
-	*ret_count = g->ends[group] - begin;
-	return g->samples + begin;
 }
 
 uint32_t groups_of(const struct groups *g, uint32_t process_number)

@@ -17,8 +17,6 @@
 struct groups {
 	struct intern names; /* a group's number is the number of its name */
 	struct map of_process; /* generation number → group number */
-	uint32_t *samples; /* numbers of the profile's samples, group by group */
-	size_t *ends; /* in `samples`, by group */
 };
 
 enum { GROUPS_LIMIT = 4096 };
@@ -30,8 +28,9 @@ void groups_deinit(struct groups *g);
 uint32_t groups_count(const struct groups *g);
 /* `container-0123456789ab`, a program's file name, or `kernel`. Untrusted bytes. */
 const char *groups_name(const struct groups *g, uint32_t group);
-/* The numbers of the group's samples in the profile, ascending. */
-const uint32_t *groups_samples(const struct groups *g, uint32_t group, size_t *ret_count);
+/* 0 if the process has no sample in the profile. */
+uint32_t groups_of(const struct groups *g, uint32_t process_number);
+
 /* What stored samples say of their group. */
 struct groups_label {
 	const struct groups *groups;
@@ -41,5 +40,3 @@ struct groups_label {
 
 /* The group's cleaned name; struct report_options.group with a struct groups_label for context. */
 const char *groups_label_of(void *context, const struct profile_sample *sample);
-/* 0 if the process has no sample in the profile. */
-uint32_t groups_of(const struct groups *g, uint32_t process_number);

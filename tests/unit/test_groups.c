@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "agent/daemon/groups.h"
+#include "base/cleanup.h"
 #include "tests/unit/report_fixture.h"
 
 static void sample(struct fixture *f, const struct process *p)
@@ -127,21 +128,19 @@ static void each_sample_is_in_its_group(void **state)
 {
 	struct fixture *f = *state;
 	struct profile_frame other = in_program(START, 0, f);
-	const uint32_t *samples;
+	const char *const groups[] = { "one", "two", "one" };
+	struct groups_label label = { 0 };
 	struct groups g;
-	size_t count;
 
 	sample(f, f->one);
 	sample(f, f->two);
 	add_user(f, f->one, &other, 1);
 	g = groups_now(f);
-	samples = groups_samples(&g, groups_of(&g, f->one->number), &count);
-	assert_int_equal(count, 2);
-	assert_int_equal(samples[0], 0);
-	assert_int_equal(samples[1], 2);
-	samples = groups_samples(&g, groups_of(&g, f->two->number), &count);
-	assert_int_equal(count, 1);
-	assert_int_equal(samples[0], 1);
+	label.groups = &g;
+	assert_int_equal(profile_sample_count(f->profile), ARRAY_SIZE(groups));
+	for (size_t i = 0; i < ARRAY_SIZE(groups); i++)
+		assert_string_equal(
+			groups_label_of(&label, profile_sample_at(f->profile, i)), groups[i]);
 	groups_deinit(&g);
 }
 

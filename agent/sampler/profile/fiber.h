@@ -27,6 +27,8 @@ struct profile_fiber {
 	uint32_t label_count, label_bytes;
 };
 
+/* Whether samples have a label of that key already, of their process or of their own. */
+bool profile_fiber_key_is_taken(const char *key);
 /* Iterates over the labels of FIBER: *AT is NULL at first. Returns false at the end. */
 bool profile_fiber_next(
 	const struct profile_fiber *fiber, const char **at, struct profile_fiber_label *ret_label);

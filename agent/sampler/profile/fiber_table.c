@@ -56,7 +56,7 @@ void fiber_table_deinit(struct fiber_table *t)
 
 /* ---- labels --------------------------------------------------------------------------------- */
 
-static bool fiber_key_is_reserved(const char *key)
+bool profile_fiber_key_is_taken(const char *key)
 {
 	static const char *const of_processes[] = {
 #define PROCESS_TEXT(name, ...) #name,
@@ -67,10 +67,13 @@ static bool fiber_key_is_reserved(const char *key)
 	for (size_t i = 0; i < sizeof(of_processes) / sizeof(of_processes[0]); i++)
 		if (!strcmp(key, of_processes[i]))
 			return true;
-	/* What stored profiles say of their samples. */
-	if (!strncmp(key, "fathom_", strlen("fathom_")))
-		return true;
 	return sample_label_find(key) != NULL;
+}
+
+static bool fiber_key_is_reserved(const char *key)
+{
+	/* What stored profiles say of their samples. */
+	return !strncmp(key, "fathom_", strlen("fathom_")) || profile_fiber_key_is_taken(key);
 }
 
 /* Copies foreign text of SIZE bytes; also NULs are replaced. */
