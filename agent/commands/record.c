@@ -50,6 +50,7 @@ struct record {
 	bool sampled; /* sampling began: no interruption before */
 	bool over; /* sampling has ended, but not by CMD's end */
 	uint64_t started_ns; /* CLOCK_MONOTONIC */
+	uint64_t start_cpu_ns; /* own CPU time until sampling began */
 	struct sealed_window window; /* valid after sampling has stopped */
 	unsigned int interrupts;
 	int duration_timer, progress_timer; /* -1 = none */
@@ -126,6 +127,11 @@ static int record_watch_signals(struct record *r)
 
 /* ---- the run -------------------------------------------------------------------------------- */
 
+static uint64_t own_cpu_ns(const struct record *r)
+{
+	return clock_cpu_ns() + sampler_file_helper_cpu_ns(r->sampler);
+}
+
 static int start_sampling(struct record *r)
 {
 	int err = 0;
@@ -137,6 +143,7 @@ static int start_sampling(struct record *r)
 			r->loop, r->plan.duration_ns, 0, on_duration, r, &r->duration_timer);
 	if (!err)
 		err = sampler_start(r->sampler);
+	r->start_cpu_ns = own_cpu_ns(r);
 	if (!err && r->progress)
 		err = loop_timer(r->loop, PROGRESS_MS * MS, PROGRESS_MS * MS, on_progress, r,
 			&r->progress_timer);
@@ -299,7 +306,8 @@ static void tell(struct record *r, const struct report_summary *summary)
 		result.nameless_count = 0;
 	result.nameless = nameless;
 	(void)sampler_bpf_time(r->sampler, &result.bpf_ns, &result.bpf_runs);
-	result.cpu_ns = clock_cpu_ns() + sampler_file_helper_cpu_ns(r->sampler);
+	result.start_cpu_ns = r->start_cpu_ns;
+	result.cpu_ns = own_cpu_ns(r);
 	record_print_result(&result);
 	report_hottest_free(hot, result.hot_count);
 	report_nameless_free(nameless, result.nameless_count);

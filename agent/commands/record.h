@@ -47,6 +47,7 @@ struct record_result {
 	const struct report_hot *hot;
 	size_t hot_count;
 	uint64_t cpu_ns; /* of fathom itself */
+	uint64_t start_cpu_ns; /* of that, until sampling began */
 	uint64_t builds_cpu_ns; /* of the index builders */
 	uint64_t bpf_ns, bpf_runs; /* 0 = not counted by the kernel */
 	uint64_t elapsed_ns;

@@ -152,8 +152,11 @@ static void print_cost(const struct record_result *r)
 	uint64_t samples = record_output_samples(&r->summary);
 
 	fprintf(stderr, "own CPU:  %.1f ms", (double)r->cpu_ns / 1e6);
+	if (r->start_cpu_ns)
+		fprintf(stderr, ", %.1f ms of it to start", (double)r->start_cpu_ns / 1e6);
 	if (samples)
-		fprintf(stderr, ", %.1f us per %s", (double)r->cpu_ns / 1e3 / (double)samples,
+		fprintf(stderr, "%s %.1f us per %s", r->start_cpu_ns ? ", then" : ",",
+			(double)(r->cpu_ns - r->start_cpu_ns) / 1e3 / (double)samples,
 			r->off_cpu ? "sample or wait" : "sample");
 	if (r->builds_cpu_ns)
 		fprintf(stderr, "; indexing new modules %.1f ms", (double)r->builds_cpu_ns / 1e6);

@@ -217,6 +217,7 @@ static void a_run_is_summed_up(void **state)
 		.hot = hot,
 		.hot_count = 2,
 		.cpu_ns = 3000000,
+		.start_cpu_ns = 1000000,
 		.builds_cpu_ns = 4560000,
 		.bpf_ns = 5000,
 		.bpf_runs = 2,
@@ -241,8 +242,8 @@ static void a_run_is_summed_up(void **state)
 		"          app, 1.5% of all samples: no symbols in /nowhere/app: install its debug "
 		"symbols, set --debuginfod-urls, or do not strip it\n"
 		"indexes:  7 from the cache, 8 built\n"
-		"own CPU:  3.0 ms, 15.0 us per sample; indexing new modules 4.6 ms; "
-		"in BPF 2.50 us per sample\n"
+		"own CPU:  3.0 ms, 1.0 ms of it to start, then 10.0 us per sample; "
+		"indexing new modules 4.6 ms; in BPF 2.50 us per sample\n"
 		"\nwrote p.pb.gz; look at it with: fathom view p.pb.gz, or go tool pprof -http=: "
 		"p.pb.gz\n");
 	r.everything = true;
