@@ -85,6 +85,7 @@ int record_plan(const struct config *config, struct record_plan *ret_plan)
 	plan.sampler.collect = plan.sampling.collect;
 	plan.sampler.cache_directory = plan.cache_directory;
 	plan.sampler.debug_directories = config_text(config, SETTING_debuginfo_directories);
+	plan.sampler.kernel_debuginfo = config_flag(config, SETTING_kernel_debuginfo);
 	plan.sampler.debuginfod_urls = config_text(config, SETTING_debuginfod_urls);
 	plan.sampler.cache_limit_bytes = config_number(config, SETTING_cache_max_bytes);
 	plan.sampler.profile_limit_bytes = config_number(config, SETTING_memory_limit);

@@ -326,6 +326,7 @@ void symbolize_process_address(struct symbolize_process *p, uint64_t pc, const c
 	case MODULE_ANON:
 		look_up_anon(p, pc, ret_answer);
 		break;
+	case MODULE_KERNEL: /* no process maps it */
 	case MODULE_SPECIAL:
 		ret_answer->module = mapping->module->path ? mapping->module->path : "";
 		break;

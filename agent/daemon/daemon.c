@@ -270,6 +270,7 @@ static int make_sampler(struct daemon *d)
 	struct sampler_options options = {
 		.cache_directory = d->cache_directory,
 		.debug_directories = config_text(&d->config, SETTING_debuginfo_directories),
+		.kernel_debuginfo = config_flag(&d->config, SETTING_kernel_debuginfo),
 		.debuginfod_urls = config_text(&d->config, SETTING_debuginfod_urls),
 		.debuginfod_per_minute = DEBUGINFOD_PER_MINUTE,
 		.cache_limit_bytes = config_number(&d->config, SETTING_cache_max_bytes),

@@ -35,6 +35,7 @@ static int create_symbol_sources(struct sampler *sampler, const struct sampler_o
 {
 	int err;
 
+	sampler->kernel_debuginfo = options->kernel_debuginfo;
 	sampler->debug_directories =
 		strdup(options->debug_directories ? options->debug_directories : "");
 	if (!sampler->debug_directories)
@@ -319,5 +320,6 @@ struct symbolize *sampler_symbolize(struct sampler *sampler)
 {
 	(void)kernel_symbols_renew(sampler->kernel_symbols, clock_monotonic_ns());
 	symbolize_begin(sampler->symbolize, kernel_symbols_table(sampler->kernel_symbols));
+	sampler_want_kernel_lines(sampler);
 	return sampler->symbolize;
 }

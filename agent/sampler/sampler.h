@@ -32,6 +32,7 @@ struct sampler_options {
 					  none */
 	const char *debuginfod_urls; /* servers of debug files; NULL or "" = none */
 	unsigned int debuginfod_per_minute; /* requests to them; 0 = no limit */
+	bool kernel_debuginfo; /* look for the kernel's own debug file, too */
 	uint64_t profile_limit_bytes; /* of each window */
 	uint64_t memory_limit_bytes; /* near it, caches are shrunk; 0 = no limit */
 	struct loop *loop;

@@ -57,6 +57,7 @@ struct sampler {
 	void *sealed_context;
 	struct cache *cache;
 	char *debug_directories; /* comma-separated */
+	bool kernel_debuginfo;
 	struct builds *builds;
 	struct build_share build_share;
 	struct debuginfod *debuginfod; /* NULL = no server is asked */
@@ -180,6 +181,8 @@ void sampler_probes_forget_sealed(struct sampler *sampler);
 /* wiring_symbolize.c */
 /* The tables must exist. */
 int sampler_symbolize_create(struct sampler *sampler);
+/* Requests the kernel's index if it is wanted, and due. */
+void sampler_want_kernel_lines(struct sampler *sampler);
 
 /* wiring_windows.c */
 int sampler_windows_create(struct sampler *sampler, const struct sampler_options *options);

@@ -27,6 +27,7 @@ static void sampler_begin_kernel_symbols(struct sampler *sampler)
 	if (kernel_symbols_unwind_tables(sampler->kernel_symbols, &tables))
 		collect_set_kernel_tables(sampler->collect, &tables);
 	memory_guard_release(&sampler->memory_guard);
+	sampler_want_kernel_lines(sampler);
 }
 
 static void on_drained(void *context)

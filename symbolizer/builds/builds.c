@@ -155,6 +155,7 @@ static int build_keep_search(struct build *build, const struct debug_search *sea
 	if (!build->path || !build->directories)
 		return -ENOMEM;
 	build->searches = search != NULL;
+	build->also = search ? search->also : NULL;
 	if (!search || debug_search_is_our_root(search->root_fd))
 		return 0;
 	build->root_fd = fcntl(search->root_fd, F_DUPFD_CLOEXEC, 0);

@@ -69,6 +69,7 @@ struct build {
 	bool searches;
 	int root_fd; /* root directory of the mapping process; -1 = our own */
 	char *path, *directories;
+	const char *also; /* borrowed, as in struct debug_search */
 	int first_fd; /* while RUNNING_SPLIT: index of the first pass; else -1 */
 	bool asks_servers; /* for the debug file, if the index lacks one */
 	struct debuginfod_request debug; /* while ASKING; child.pid -1 = none */

@@ -84,6 +84,7 @@ static struct debug_search build_search(struct build *build)
 		.directories = build->directories,
 		.root_fd = build->root_fd,
 		.path = build->path,
+		.also = build->also,
 		.late = &build->debug_is_late,
 	};
 }

@@ -150,6 +150,13 @@ static void find_by_id(struct search *s, const struct build_id *id, enum debug_f
 		each_directory(s, &by_id, try_build_id);
 }
 
+static void try_also(struct search *s, const char *directory, const void *context)
+{
+	const struct debug_file kind = { .role = DEBUG_FILE_SEPARATE };
+
+	try_below(s, s->roots[1], &kind, (const char *[3]){ directory, context, "" });
+}
+
 /* ---- by name -------------------------------------------------------------------------------- */
 
 struct by_link {
@@ -266,6 +273,8 @@ static void find_all(struct search *s, const struct debug_names *names)
 {
 	if (!names->has_dwarf) {
 		find_by_id(s, &names->build_id, DEBUG_FILE_SEPARATE);
+		if (s->options->also && *s->options->also)
+			each_directory(s, s->options->also, try_also);
 		find_by_link(s, names);
 	}
 	while (s->found->count > MAX_DEBUG)

@@ -20,6 +20,11 @@ struct debug_search {
 	const char *directories; /* comma-separated, absolute */
 	int root_fd; /* root directory of the mapping process; -1 = ours */
 	const char *path; /* of the file below that root; "" = unknown */
+	/*
+	 * A debug file also has this path below each directory; a static string, NULL: none. It is
+	 * taken only if its build ID is the file's.
+	 */
+	const char *also;
 	/* Of the file, for the queue of builds: its control group; 0 = not known. */
 	uint64_t owner;
 	/* Set, by each function below, if a file system did not answer; NULL: nobody asks. */

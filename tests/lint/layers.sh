@@ -40,7 +40,7 @@ agent/sampler/jit_maps: base/ agent/sampler/process/ symbolizer/perf_map/
 agent/sampler/kernel_functions: base/ agent/sampler/collect/admin.h agent/sampler/functions/ agent/sampler/probes/kernel_latency/ agent/sampler/probes/latency/latency.h bpf/abi/
 agent/sampler/kernel_symbols: base/ symbolizer/kallsyms/ bpf/abi/kernel_walk.h
 agent/sampler/memory: base/ agent/sampler/process/
-agent/sampler/module_indexes: base/ agent/sampler/process/ agent/sampler/recording/notes.h agent/sampler/seam/trouble.h symbolizer/builds/ symbolizer/debuginfod/ symbolizer/index/ symbolizer/vdso.h
+agent/sampler/module_indexes: base/ agent/sampler/process/ agent/sampler/recording/notes.h agent/sampler/seam/trouble.h symbolizer/builds/ symbolizer/debuginfod/ symbolizer/index/ symbolizer/kernel_file.h symbolizer/vdso.h
 agent/sampler/profile: base/ bpf/abi/
 agent/sampler/schedule: base/ agent/loop/ symbolizer/builds/
 agent/sampler/seam: base/ bpf/abi/latency.h bpf/abi/fiber_facts.h agent/sampler/profile/frame.h agent/sampler/profile/sample_type.h symbolizer/index/index_frame.h
@@ -81,8 +81,8 @@ symbolizer/sandboxed/: symbolizer/sandboxed/ agent/main.c
 '
 
 # Who may include <elf.h>, libelf or libdw: files that parse ELF. Outside of the
-# sandbox these are only the kernel's own (build_id_note.c for sysfs, vdso.c).
-elf_parsers='symbolizer/indexer/ symbolizer/sandboxed/ base/build_id_note.c symbolizer/vdso.c'
+# sandbox these are only the kernel's own (build_id_note.c for sysfs, vdso.c), and a file that we write (kernel_file.c).
+elf_parsers='symbolizer/indexer/ symbolizer/sandboxed/ base/build_id_note.c symbolizer/vdso.c symbolizer/kernel_file.c'
 
 # Who may include the disassemblers: one file for each.
 disassemblers='symbolizer/indexer/code/decoder_'

@@ -85,6 +85,40 @@ static struct index *make_index(void)
 	return index;
 }
 
+/*
+ * What a debug file says of the kernel: `checked` is inlined in vfs_read, which the compiler has
+ * split, and do_syscall_64 is somewhere else.
+ */
+static struct index *make_kernel_index(void)
+{
+	struct index_writer *w = index_writer_create();
+	struct writer_segment segment = { KERNEL_LINKED, 0x3000, 0x1000 };
+	const uint64_t vfs_read = KERNEL_LINKED + 0x2000;
+	autoclose int fd = memfd_create("index", MFD_CLOEXEC);
+	struct index *index;
+	uint32_t outer;
+
+	assert_non_null(w);
+	assert_int_equal(writer_segment(w, &segment), 0);
+	node(w, WRITER_NONE, "another", KERNEL_LINKED + 0x1000, KERNEL_LINKED + 0x1100);
+	outer = node(w, WRITER_NONE, "vfs_read.isra.0", vfs_read, vfs_read + 0x100);
+	node(w, outer, "checked", vfs_read, vfs_read + 0x100);
+	assert_int_equal(writer_sequence_begin(w, 0), 0);
+	assert_int_equal(writer_row(w, vfs_read, string(w, "/fs/check.h"), 7, 1), 0);
+	assert_int_equal(writer_sequence_end(w, vfs_read + 0x100), 0);
+	assert_int_equal(writer_finish(w, fd), 0);
+	index_writer_destroy(w);
+	assert_int_equal(index_open(fd, &index), 0);
+	return index;
+}
+
+static const struct index *kernel_index_of(void *context)
+{
+	const struct fixture *f = context;
+
+	return f->kernel_lines ? f->kernel_index : NULL;
+}
+
 static const struct index *index_of(void *context, const struct module *module)
 {
 	struct fixture *f = context;
@@ -141,6 +175,7 @@ static void make_symbols(struct fixture *f)
 	assert_int_equal(perf_map_create(&f->jit), 0);
 	assert_int_equal(perf_map_update(f->jit, jit_fd), 0);
 	f->index = make_index();
+	f->kernel_index = make_kernel_index();
 }
 
 static struct process *make_process(struct fixture *f, uint32_t pid, const char *comm)
@@ -196,6 +231,7 @@ int report_setup(void **state)
 				 &(struct symbolize_options){
 					 .modules = f->modules,
 					 .index = index_of,
+					 .kernel_index = kernel_index_of,
 					 .looks_up = looks_up,
 					 .perf_map = perf_map_of,
 					 .runtime_names = runtime_names_of,
@@ -232,6 +268,7 @@ int report_teardown(void **state)
 	kallsyms_destroy(f->kallsyms);
 	perf_map_destroy(f->jit);
 	index_destroy(f->index);
+	index_destroy(f->kernel_index);
 	close(f->proc_fd);
 	free(f);
 	return 0;

@@ -37,13 +37,13 @@ struct fixture {
 	struct profile *profile;
 	struct window_processes described; /* as of the last call of describe() */
 	struct kallsyms *kallsyms;
-	struct index *index;
+	struct index *index, *kernel_index; /* the latter is used if `kernel_lines` */
 	struct perf_map *jit;
 	uint32_t jit_process; /* the only generation with a perf map */
 	struct module *program, *library, *anon, *vsyscall;
 	struct process *one, *two;
 	int proc_fd;
-	bool no_kernel_symbols;
+	bool no_kernel_symbols, kernel_lines;
 	/* As in struct symbolize_options; NULL = no runtime is known. */
 	void (*runtime_names)(void *context, uint32_t process, const struct abi_frame *frame,
 		struct runtime_names *names);

@@ -217,6 +217,34 @@ static void the_kernels_symbols_are_those_of_the_window(void **state)
 	assert_string_equal(answer.lines[0].name, "do_syscall_64");
 }
 
+static void the_kernels_debug_file_adds_lines_to_what_has_the_same_name(void **state)
+{
+	struct fixture *f = *state;
+	struct symbolized answer;
+
+	f->kernel_lines = true;
+	symbolize_begin(f->symbolize, f->kallsyms);
+	ask(f, f->one, in_kernel(2, 0), &answer);
+	assert_int_equal(answer.outcome, SYMBOLIZE_NAMED);
+	assert_int_equal(answer.address, KERNEL_LINKED + 0x2010);
+	assert_int_equal(answer.line_count, 2);
+	assert_string_equal(answer.lines[0].name, "checked");
+	assert_string_equal(answer.lines[0].file, "/fs/check.h");
+	assert_int_equal(answer.lines[0].line, 7);
+	/* The kernel's name for it, without what the compiler has appended. */
+	assert_string_equal(answer.lines[1].name, "vfs_read");
+	assert_int_equal(answer.lines[1].line, 42);
+	assert_string_equal(answer.mapping->file, "[kernel.kallsyms]");
+	ask(f, f->one, in_kernel(1, 0), &answer);
+	assert_int_equal(answer.line_count, 1);
+	assert_string_equal(answer.lines[0].name, "do_syscall_64");
+	assert_string_equal(answer.lines[0].file, "");
+	assert_int_equal(answer.lines[0].line, 0);
+	f->kernel_lines = false;
+	ask(f, f->one, in_kernel(2, 0), &answer);
+	assert_int_equal(answer.line_count, 1);
+}
+
 static void how_a_program_was_built(void **state)
 {
 	struct fixture *f = *state;
@@ -288,6 +316,7 @@ int main(void)
 		CASE(another_index_is_asked_anew),
 		CASE(known_frames_are_bounded),
 		CASE(the_kernels_symbols_are_those_of_the_window),
+		CASE(the_kernels_debug_file_adds_lines_to_what_has_the_same_name),
 		CASE(how_a_program_was_built),
 		CASE(frames_are_the_same_where_their_names_are),
 	};

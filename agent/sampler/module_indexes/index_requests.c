@@ -13,6 +13,7 @@
 #include "base/foreign.h"
 #include "base/host.h"
 #include "base/intern.h"
+#include "symbolizer/kernel_file.h"
 #include "symbolizer/vdso.h"
 
 int index_requests_open(const struct index_requests *requests, const struct process *p,
@@ -79,6 +80,10 @@ static int index_requests_send(const struct index_requests *requests,
 	}
 	search.root_fd = root_fd;
 	search.path = module->path ? module->path : "";
+	if (module->kind == MODULE_KERNEL) {
+		search.path = kernel_file_debug_name();
+		search.also = search.path;
+	}
 	host_note(HOST_NOTE_REQUEST, &(struct note_request){ .tag = module->number, .id = id });
 	err = (question->functions ? builds_request_functions : builds_request_debug)(
 		requests->builds, id, take_fd(&fd), module->number, &search);
@@ -141,6 +146,16 @@ int index_requests_vdso(const struct index_requests *requests, const struct modu
 	int fd, err = vdso_open(&fd, &id);
 
 	host_note(HOST_NOTE_VDSO, &(struct note_vdso){ .error = err, .id = err ? NULL : &id });
+	return err ? err
+		   : index_requests_send(requests, &(struct index_question){ module }, &id, fd);
+}
+
+int index_requests_kernel(const struct index_requests *requests, const struct module *module,
+	uint64_t start, uint64_t end)
+{
+	struct module_id id;
+	int fd, err = kernel_file_open(start, end, &fd, &id);
+
 	return err ? err
 		   : index_requests_send(requests, &(struct index_question){ module }, &id, fd);
 }

@@ -49,3 +49,9 @@ int index_requests_functions_of(
 int index_requests_seen(const struct index_requests *requests, const struct module *module);
 /* Requests the index of the vDSO, whose module is MODULE. */
 int index_requests_vdso(const struct index_requests *requests, const struct module *module);
+/*
+ * Requests the index of the running kernel, whose module is MODULE and whose text is linked at
+ * [START, END): what its debug file says of lines and inlined functions.
+ */
+int index_requests_kernel(const struct index_requests *requests, const struct module *module,
+	uint64_t start, uint64_t end);

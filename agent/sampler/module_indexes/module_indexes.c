@@ -252,27 +252,42 @@ static int module_index_ask_mapped(struct module_indexes *indexes, const struct 
 	return open_err && !m->index ? open_err : err;
 }
 
-static void module_index_ask(struct module_indexes *indexes, struct module_index *m,
-	const struct process *p, const struct mapping *mapping)
+/* To be called before a request, from within which the answer may come. */
+static void module_index_ask_begin(struct module_index *m)
 {
-	bool is_vdso = m->module->kind == MODULE_VDSO;
-	int err;
-
 	assert(m->state != MODULE_INDEX_ASKED);
 	m->state = MODULE_INDEX_ASKED;
 	m->again_ns = 0;
 	m->absent = false;
-	/* The answer may come from within these calls. */
-	err = is_vdso ? index_requests_vdso(&indexes->options.requests, m->module)
-		      : module_index_ask_mapped(indexes, m, p, mapping);
+}
+
+/* A request for P's file ended with ERR; P is NULL if the file is one of the kernel's own. */
+static void module_index_asked(
+	struct module_indexes *indexes, struct module_index *m, const struct process *p, int err)
+{
 	if (!err)
 		m->postponed = 0;
 	else if (failure_is_transient(err))
 		module_index_postpone(indexes, m, err);
-	else if (is_vdso)
+	else if (!p)
 		module_index_answer(indexes, m, NULL);
 	else
 		module_index_unopened(indexes, m, p);
+}
+
+static void module_index_ask(struct module_indexes *indexes, struct module_index *m,
+	const struct process *p, const struct mapping *mapping)
+{
+	int err;
+
+	module_index_ask_begin(m);
+	if (m->module->kind == MODULE_VDSO) {
+		err = index_requests_vdso(&indexes->options.requests, m->module);
+		module_index_asked(indexes, m, NULL, err);
+	} else {
+		err = module_index_ask_mapped(indexes, m, p, mapping);
+		module_index_asked(indexes, m, p, err);
+	}
 }
 
 static bool module_index_is_due(const struct module_indexes *indexes, const struct module_index *m)
@@ -338,6 +353,19 @@ void module_indexes_hit(
 		module_index_offer_file(indexes, m, p, mapping);
 	if (module_index_may_ask(indexes, m, p))
 		module_index_ask(indexes, m, p, mapping);
+}
+
+void module_indexes_hit_kernel(
+	struct module_indexes *indexes, struct module *module, uint64_t start, uint64_t end)
+{
+	struct module_index *m = module_indexes_make(indexes, module);
+
+	module->used_ns = clock_monotonic_ns();
+	if (!m || (m->state != MODULE_INDEX_UNASKED && !module_index_is_due(indexes, m)))
+		return;
+	module_index_ask_begin(m);
+	module_index_asked(indexes, m, NULL,
+		index_requests_kernel(&indexes->options.requests, module, start, end));
 }
 
 static const struct mapping *process_mapping_of(

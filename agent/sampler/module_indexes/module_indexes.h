@@ -104,6 +104,12 @@ int module_indexes_want_functions(
 	struct module_indexes *indexes, const struct process *p, const struct mapping *mapping);
 /* The same for MODULE, whose file was read and is open as FD, which is taken. */
 int module_indexes_want_functions_of(struct module_indexes *indexes, struct module *module, int fd);
+/*
+ * The index of the kernel is wanted, MODULE, whose text is linked at [START, END): requests it as a
+ * sample would.
+ */
+void module_indexes_hit_kernel(
+	struct module_indexes *indexes, struct module *module, uint64_t start, uint64_t end);
 /* As if P's program had been sampled. */
 void module_indexes_hit_program(struct module_indexes *indexes, const struct process *p);
 /*

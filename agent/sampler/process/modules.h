@@ -2,8 +2,8 @@
 #pragma once
 /*
  * All mapped modules, each once: files by identity (base/module_id.h), the vDSO, everything else by
- * kind. A module keeps a path for display; module_open() opens the very file that is mapped. A
- * module that nobody maps any more stays until modules_sweep() frees it.
+ * kind; and the kernel. A module keeps a path for display; module_open() opens the very file that
+ * is mapped. A module that nobody maps any more stays until modules_sweep() frees it.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -19,6 +19,7 @@ enum module_kind {
 	MODULE_FILE,
 	MODULE_VDSO,
 	MODULE_ANON, /* memory without a file: JIT code; named by a perf map */
+	MODULE_KERNEL, /* the kernel itself, which no process maps: for its index only */
 	MODULE_SPECIAL, /* [vsyscall], [uprobes], … : no symbols */
 };
 

@@ -17,6 +17,8 @@ struct symbolize_options {
 	const struct modules *modules; /* borrowed */
 	/* The index of a module; NULL if it has none. */
 	const struct index *(*index)(void *context, const struct module *module);
+	/* The index of the kernel, by link address; NULL, or it returns NULL: names only. */
+	const struct index *(*kernel_index)(void *context);
 	/* An index is about to be searched, which touches some of its pages; may be NULL. */
 	void (*looks_up)(void *context);
 	/* The up-to-date perf map of process generation PROCESS; NULL if it has none. */
