@@ -4,6 +4,7 @@
 KUBE_APISERVER=/path and ETCD=/path name existing programs. Otherwise tests/run --full builds the first through
 the Go module proxy (seven CPU minutes) and unpacks Debian's etcd. Exit status 77 without them."""
 import contextlib
+import functools
 import json
 import os
 import shutil
@@ -155,9 +156,20 @@ class Server:
         return self.ask("PATCH", path, value, "application/apply-patch+yaml")
 
 
+@functools.cache
+def manifests():
+    """The program of manifests/, built; Go's cache makes that cheap."""
+    program = os.path.join(BUILD, "tests/kubernetes/manifests")
+    r = subprocess.run(["go", "build", "-o", program, "."], cwd=os.path.join(HERE, "manifests"),
+                       capture_output=True, text=True, env=dict(os.environ, GOFLAGS="-mod=mod", CGO_ENABLED="0"))
+    if r.returncode:
+        sys.exit("building tests/kubernetes/manifests:\n" + r.stderr)
+    return program
+
+
 def as_objects(path):
     """The objects of a YAML file, read by the program that renders."""
-    r = subprocess.run([os.path.join(BUILD, "tests/kubernetes/manifests"), "-json", path], capture_output=True, text=True)
+    r = subprocess.run([manifests(), "-json", path], capture_output=True, text=True)
     if r.returncode:
         sys.exit(r.stderr)
     return json.loads(r.stdout)
