@@ -10,7 +10,7 @@ enum check_state {
 
 enum {
 	CHECK_TEXT_BYTES = 240,
-	CHECK_FEATURES = 20, /* capacity; check_features() returns the count */
+	CHECK_FEATURES = 21, /* capacity; check_features() returns the count */
 };
 
 struct check_feature {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "agent/commands/check.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/capability.h>
@@ -36,6 +37,7 @@ enum {
 	OLDEST_MAJOR = 5,
 	OLDEST_MINOR = 10,
 	WATERMARK_BYTES = 4096,
+	PROCESSES_TRIED = 1000,
 };
 
 /* Sets the result of a check. FIX takes no format arguments. */
@@ -238,6 +240,63 @@ static void check_pid_namespace(struct check_feature *f)
 			"a container's: processes outside of it are not sampled");
 }
 
+/* The profile of AppArmor, or the context of SELinux, that confines us; "" = none. */
+static void security_label(char *label, size_t size)
+{
+	if (io_read_line(AT_FDCWD, "/proc/self/attr/current", label, size) <= 0 ||
+		!strcmp(label, "unconfined"))
+		label[0] = 0;
+}
+
+static bool is_refused(int err)
+{
+	return err == -EPERM || err == -EACCES;
+}
+
+/* Counts processes whose mappings can be read, and those of which that is forbidden. Process 1 is
+ * left out: some machines protect it. */
+static void count_processes(int *ret_readable, int *ret_refused)
+{
+	autoclosedir DIR *directory = opendir("/proc");
+	struct dirent *entry;
+
+	*ret_readable = *ret_refused = 0;
+	while (directory && !io_next_entry(directory, &entry) && entry &&
+		*ret_readable + *ret_refused < PROCESSES_TRIED) {
+		long pid = strtol(entry->d_name, NULL, 10);
+		char path[32], line[64];
+		ssize_t length;
+
+		if (pid <= 1 || pid == getpid())
+			continue;
+		snprintf(path, sizeof(path), "/proc/%ld/maps", pid);
+		length = io_read_line(AT_FDCWD, path, line, sizeof(line));
+		*ret_readable += length > 0;
+		*ret_refused += is_refused((int)length);
+	}
+}
+
+/* What AppArmor forbids counts as ptrace: with the capability, reading still fails. */
+static void check_processes(struct check_feature *f)
+{
+	bool may = effective_capabilities() & UINT64_C(1) << CAP_SYS_PTRACE;
+	int readable, refused;
+	char label[80];
+
+	count_processes(&readable, &refused);
+	if (!refused) {
+		set(f, CHECK_OK, "", "mappings of all can be read");
+		return;
+	}
+	security_label(label, sizeof(label));
+	set(f, CHECK_DEGRADED,
+		!may ? "run as root, or with CAP_SYS_PTRACE"
+		     : "appArmorProfile: {type: Unconfined} (Kubernetes) or --security-opt "
+		       "apparmor=unconfined (Docker, podman)",
+		"%d of %d cannot be read%s%s: their programs have no names", refused,
+		readable + refused, may && label[0] ? " under the profile " : "", may ? label : "");
+}
+
 static int first_cpu(void)
 {
 	autocall(cpu_list_deinit) struct cpu_list list = { 0 };
@@ -379,11 +438,6 @@ static void check_off_cpu(struct check_feature *f)
 
 /* ---- ways to attach to functions, which sampling does not need --------------------------------
  */
-
-static bool is_refused(int err)
-{
-	return err == -EPERM || err == -EACCES;
-}
 
 static void check_uprobe_multi(struct check_feature *f)
 {
@@ -530,6 +584,7 @@ int check_features(struct check_feature features[CHECK_FEATURES])
 		{ "kallsyms", check_kallsyms },
 		{ "perf_event_paranoid", check_paranoid },
 		{ "pid-namespace", check_pid_namespace },
+		{ "processes", check_processes },
 		{ "open-files", check_descriptors },
 		{ "cpu-clock", check_cpu_clock },
 		{ "cycles", check_cycles },

@@ -35,8 +35,8 @@
 /* A machine. The functions below replace the program's and the C library's, and answer from it.
  */
 static struct machine {
-	const char *release, *lockdown, *kallsyms, *kptr_restrict, *paranoid,
-		*status; /* NULL = none */
+	const char *release, *lockdown, *kallsyms, *kptr_restrict, *paranoid, *status, *maps,
+		*label; /* NULL = none */
 	int btf; /* errno of reading it */
 	ino_t pidns; /* 0 = no /proc */
 	int cpu_clock, cycles, output; /* errors of opening events; 0 = none */
@@ -124,6 +124,8 @@ static int machine_openat(void *context, int dir_fd, const char *path, int flags
 		{ "/events/sched/sched_switch/id", machine.sched_switch },
 		{ "/available_filter_functions", machine.functions },
 		{ "/devices/kprobe/type", machine.kprobe_type },
+		{ "/maps", machine.maps },
+		{ "/proc/self/attr/current", machine.label },
 	};
 
 	(void)context;
@@ -140,6 +142,21 @@ static ssize_t machine_pread(void *context, int fd, void *bytes, size_t size, of
 {
 	(void)context;
 	return pread(fd, bytes, size, off);
+}
+
+/* Only /proc is listed: process 1, which does not count, and two others. */
+static struct dirent *machine_readdir(void *context, DIR *directory)
+{
+	static const char *const names[] = { "1", "sys", "4711", "4712", NULL };
+	static struct dirent entry;
+	static size_t at;
+	const char *name = names[at++ % ARRAY_SIZE(names)];
+
+	(void)context;
+	(void)directory;
+	if (name)
+		snprintf(entry.d_name, sizeof(entry.d_name), "%s", name);
+	return name ? &entry : NULL;
 }
 
 int perf_event_open_sampling(int cpu, const struct collect_options *options)
@@ -249,7 +266,9 @@ int daemon_check(const struct config *config, char **ret_message)
 
 /* ---- the test -------------------------------------------------------------------------------- */
 
-static const struct host host = { .openat = machine_openat, .pread = machine_pread };
+static const struct host host = {
+	.openat = machine_openat, .pread = machine_pread, .readdir = machine_readdir
+};
 
 static const struct machine good = {
 	.release = "6.1.0-rc1",
@@ -258,6 +277,7 @@ static const struct machine good = {
 	.kptr_restrict = "1\n",
 	.paranoid = "2\n",
 	.status = "Name:\tcheck\nCapPrm:\t0\nCapEff:\t000001ffffffffff\n",
+	.maps = "55d0c8a00000-55d0c8a2c000 r--p 00000000 fe:00 4711 /usr/sbin/init\n",
 	.pidns = 0xeffffffc,
 	.uid = 1000,
 	.build_ids = true,
@@ -469,6 +489,23 @@ static void containers(void **state)
 	expect("pid-namespace", CHECK_DEGRADED, "No such file", "mount /proc");
 }
 
+static void processes_that_cannot_be_read(void **state)
+{
+	(void)state;
+	expect("processes", CHECK_OK, "can be read", "");
+	machine.maps = NULL;
+	machine.label = "unconfined\n";
+	expect("processes", CHECK_DEGRADED, "2 of 2 cannot be read: their", "apparmor=unconfined");
+	machine.label = "cri-containerd.apparmor.d (enforce)\n";
+	expect("processes", CHECK_DEGRADED,
+		"cannot be read under the profile cri-containerd.apparmor.d (enforce): their",
+		"appArmorProfile: {type: Unconfined}");
+	machine.status = "CapEff:\t0\n";
+	expect("processes", CHECK_DEGRADED, "cannot be read: their",
+		"run as root, or with CAP_SYS_PTRACE");
+	expect_not("processes", "pparmor");
+}
+
 static void events(void **state)
 {
 	(void)state;
@@ -647,6 +684,7 @@ int main(void)
 		CASE(lockdown_and_hidden_symbols),
 		CASE(paranoid_levels),
 		CASE(containers),
+		CASE(processes_that_cannot_be_read),
 		CASE(events),
 		CASE(samplers),
 		CASE(attach_methods),
