@@ -5,7 +5,7 @@
 //	manifests DEPLOY VALUES OUT
 //
 // Each folder of DEPLOY/kubernetes/overlays, and of VALUES/overlays, by kustomize; the chart DEPLOY/helm/fathom with
-// each file of VALUES, by helm. OUT/NAME.yaml is what kubectl would apply, OUT/NAME.json the same as an array.
+// each file of VALUES, by helm, and for Kubernetes 1.29 with default.yaml. OUT/NAME.yaml is what kubectl would apply, OUT/NAME.json the same as an array.
 // Objects of Kubernetes' own kinds must have only fields that exist. The chart's schema must refuse each file
 // of VALUES/refused.
 //
@@ -23,6 +23,9 @@ import (
 	"path/filepath"
 	"strings"
 )
+
+// Of the cluster, unless a rendering is for another.
+const version = "v1.34.4"
 
 func die(format string, arguments ...any) {
 	fmt.Fprintf(os.Stderr, "manifests: "+format+"\n", arguments...)
@@ -55,6 +58,14 @@ func write(out, name, text string) {
 			die("%v", err)
 		}
 	}
+}
+
+func writeHelm(out, name, chart, values, version string) {
+	text, err := helm(chart, values, version)
+	if err != nil {
+		die("%s: %v", values, err)
+	}
+	write(out, name, text)
 }
 
 func printObjects(path string) {
@@ -92,14 +103,11 @@ func main() {
 	}
 	chart := filepath.Join(deploy, "helm", "fathom")
 	for _, path := range matching(filepath.Join(values, "*.yaml")) {
-		text, err := helm(chart, path)
-		if err != nil {
-			die("%s: %v", path, err)
-		}
-		write(out, "helm-"+base(path), text)
+		writeHelm(out, "helm-"+base(path), chart, path, version)
 	}
+	writeHelm(out, "helm-kubernetes-1.29", chart, filepath.Join(values, "default.yaml"), "v1.29.0")
 	for _, path := range matching(filepath.Join(values, "refused", "*.yaml")) {
-		if _, err := helm(chart, path); err == nil {
+		if _, err := helm(chart, path, version); err == nil {
 			die("%s is not refused", path)
 		} else if !strings.Contains(err.Error(), "schema") {
 			die("%s is refused, but not by the schema: %v", path, err)

@@ -22,8 +22,8 @@ func kustomize(path string) (string, error) {
 	return string(text), err
 }
 
-// What `helm template fathom CHART -n fathom -f VALUES` prints, files in order.
-func helm(path, valuesPath string) (string, error) {
+// What `helm template fathom CHART -n fathom --kube-version VERSION -f VALUES` prints, files in order.
+func helm(path, valuesPath, version string) (string, error) {
 	chart, err := loader.Load(path)
 	if err != nil {
 		return "", err
@@ -33,7 +33,13 @@ func helm(path, valuesPath string) (string, error) {
 		return "", err
 	}
 	release := chartutil.ReleaseOptions{Name: "fathom", Namespace: "fathom", Revision: 1, IsInstall: true}
-	all, err := chartutil.ToRenderValues(chart, values, release, chartutil.DefaultCapabilities)
+	cluster := *chartutil.DefaultCapabilities
+	parsed, err := chartutil.ParseKubeVersion(version)
+	if err != nil {
+		return "", err
+	}
+	cluster.KubeVersion = *parsed
+	all, err := chartutil.ToRenderValues(chart, values, release, &cluster)
 	if err != nil {
 		return "", err
 	}

@@ -55,3 +55,17 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
 - SYS_ADMIN
 {{- end }}
 {{- end -}}
+
+{{- /* Before it there was an annotation. */}}
+{{- define "fathom.hasAppArmorField" -}}
+{{- if semverCompare ">=1.30.0-0" .Capabilities.KubeVersion.Version -}}yes{{- end -}}
+{{- end -}}
+
+{{- define "fathom.appArmorAnnotation" -}}
+{{- $profile := .Values.appArmorProfile -}}
+{{- if eq $profile.type "Localhost" -}}
+localhost/{{ $profile.localhostProfile }}
+{{- else -}}
+{{ ternary "unconfined" "runtime/default" (eq $profile.type "Unconfined") }}
+{{- end -}}
+{{- end -}}
