@@ -112,7 +112,12 @@ class Parca(Server):
         r = self.get("query", **{"mode": "MODE_MERGE", "merge.query": query,
                                  "merge.start": stamp(-3600), "merge.end": stamp(3600),
                                  "report_type": "REPORT_TYPE_PPROF"})
-        return pprof_read.Profile(base64.b64decode(r["pprof"])) if r else None
+        return profile_of_answer(r) if r else None
+
+
+def profile_of_answer(answer):
+    """Of Parca's query, from its JSON."""
+    return pprof_read.Profile(base64.b64decode(answer["pprof"]))
 
 
 def stamp(offset_s):

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# usage: [CGROUP=v1|hybrid] containerd_guest.sh GUEST.py
+# usage: [CGROUP=v1|hybrid] [APPARMOR=0] containerd_guest.sh GUEST.py
 # Runs tests/vm/GUEST.py on 6.12 with cgroup v2, or on 6.1 with what CGROUP names (vm.sh), with Debian's containerd,
 # runc and crun, which are unpacked and not installed. Exit status 77 when qemu is missing or the packages cannot be fetched.
 set -euo pipefail
@@ -30,12 +30,12 @@ if ! why=$(timeout 300 tests/vm/vm.sh --kernel "$kernel" --fetch-only 2>&1 >/dev
 	exit 77
 fi
 
-containers=$cache/containers-crun
+containers=$cache/containers-apparmor
 if [ ! -e "$containers/done" ]; then
 	mkdir -p "$containers"
 	APT_CONFIG=$(tests/vm/aptroot.sh "$(cd "$cache" && pwd)" amd64 bookworm)
 	export APT_CONFIG
-	(cd "$containers" && apt-get -qq download containerd runc crun libyajl2) ||
+	(cd "$containers" && apt-get -qq download containerd runc crun libyajl2 apparmor) ||
 		{ echo "containerd cannot be fetched" && exit 77; }
 	for package in "$containers"/*.deb; do
 		dpkg-deb -x "$package" "$containers"
@@ -43,6 +43,7 @@ if [ ! -e "$containers/done" ]; then
 	touch "$containers/done"
 fi
 
+make -s "O=$(realpath --relative-to=. "$build")" image >/dev/null
 mkdir -p "$build/tests/cache"
 programs=$(FATHOM_BUILD=$build PYTHONPATH=tests/scenario python3 -c '
 from fathom import *
@@ -52,10 +53,13 @@ for name in "chain", "pause", "named":
 log=$build/vm-${guest%_guest.py}-$cgroup.log
 # Go programs start slowly here, and the first index builds beside them.
 # shellcheck disable=SC2016 # the guest's shell expands these
-if tests/vm/vm.sh --kernel "$kernel" --cgroup "$cgroup" --smp 2 --mem 2G --share-ro "$PWD" --share-ro "$build" --share-ro "$containers" \
+if tests/vm/vm.sh --kernel "$kernel" --cgroup "$cgroup" --append "apparmor=${APPARMOR:-1}" --smp 2 --mem 2G --share-ro "$PWD" --share-ro "$build" --share-ro "$containers" \
 	${PARCA_BIN:+--share-ro "$(dirname "$PARCA_BIN")"} --timeout "${TIMEOUT:-900}" --quiet -- env $programs "PARCA_BIN=${PARCA_BIN:-}" "FATHOM_BUILD=$build" \
 	LD_LIBRARY_PATH="$containers/usr/lib/x86_64-linux-gnu" bash -c '
 	/vm/bin/busybox mount -t tmpfs none "$FATHOM_BUILD/tests/cache"
+	# containerd uses its AppArmor profile if this is there; /sbin is a link into the machine'"'"'s /usr.
+	rm /sbin && mkdir /sbin && ln -s /usr/sbin/* "$2/sbin/apparmor_parser" /sbin/
+	mkdir -p /etc/apparmor && : >/etc/apparmor/parser.conf # without it the parser says so where containerd expects a version
 	mkdir -p /var/lib/containerd /run/containerd
 	export PATH="$2/usr/bin:$2/usr/sbin:$PATH"
 	exec /usr/bin/python3 "$1"' \
