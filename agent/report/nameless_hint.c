@@ -40,7 +40,10 @@ static void jit_hint(const struct report_nameless *n, char *text, size_t size)
 		snprintf(text, size, "%s: %s%s%s", what, jits[i].before, pid, jits[i].after);
 		return;
 	}
-	snprintf(text, size, "%s: have its compiler write /tmp/perf-%u.map", what, n->pid);
+	snprintf(text, size,
+		"%s: have its compiler write /tmp/perf-%u.map; or a packed program (UPX): unpack "
+		"it",
+		what, n->pid);
 }
 
 void nameless_hint(const struct report_nameless *n, const char *package, char *text, size_t size)

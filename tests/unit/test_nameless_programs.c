@@ -109,6 +109,7 @@ static void a_jit_compiler_is_told_to_write_its_map(void **)
 	expect_hint(&n, NULL, "-X perf");
 	n.program = other;
 	expect_hint(&n, NULL, "/tmp/perf-7.map");
+	expect_hint(&n, NULL, "packed program (UPX)");
 }
 
 static void a_stripped_file_needs_its_debug_symbols(void **)
