@@ -9,8 +9,7 @@ digits as a pprof label, and records 100,000 of them that end soon beside some t
 on its stack must have that goid and that label. Of both at least 99.9 % are right, and at most 0.01 % another
 goroutine's; where goids are not known, no sample has either. The last lines are a table. FULL=1 runs all versions and kinds instead of four cells; KINDS="static cgo" selects,
 CHURN=N makes N goroutines, HZ=N samples less often. PACKER names UPX where it is not in the path (Debian: upx-ucl).
-PROGRAMS=DIR keeps the programs there and takes those that are there: with BUILD_ONLY=1 (and GOARCH) for a machine
-without Go.
+PROGRAMS=DIR takes the programs that are there: BUILD_ONLY=1 (and GOARCH) builds them for a machine without Go.
 """
 import collections
 import os
@@ -58,7 +57,7 @@ KINDS = {
     "upx": Kind(0, [], ""),
 }
 UNKNOWN = {"upx"}  # kinds without goids and names
-REASON = "unknown_mapping"  # what record says of code that is in no file
+REASON = "a packed program (UPX)"  # what record says of code that is in no file
 UPX = os.environ.get("PACKER") or shutil.which("upx") or shutil.which("upx-ucl")
 MAY_BE_UNKNOWN = {"c-shared", "c-shared-stripped", "c-shared-twice"}  # a goid is right or not there
 LABEL, LABEL_VALUES = "churn", 1 << 12  # what the workload calls its label, and how many values it has
@@ -68,7 +67,7 @@ RIGHT, WRONG = .999, .0001
 WHOLE = .95
 MIN_SAMPLES = 1000
 HZ = os.environ.get("HZ", "7993")
-PROGRAMS = os.environ.get("PROGRAMS")
+PROGRAMS, BUILD_ONLY = os.environ.get("PROGRAMS"), os.environ.get("BUILD_ONLY")
 DIGIT = re.compile(r"gomatrix/churn\.digit([0-9a-f])$")
 DIGITS = 6
 TIMEOUT_S = 240
@@ -83,13 +82,17 @@ class NotPossible(Exception):
     """What a cell cannot be built or run for."""
 
 
+def is_kept(program):
+    return os.path.exists(program) and not BUILD_ONLY
+
+
 def cc(source, output):
     subprocess.run([os.environ.get("CC", "cc"), "-O1", "-o", output, os.path.join(WORKLOAD, source), "-ldl",
                     "-lpthread"], check=True)
 
 
 def go(version, kind, package, output, link):
-    if os.path.exists(output):
+    if is_kept(output):
         return
     # Go 1.19 mistakes the package index that newer versions left in the cache for its own.
     env = dict(os.environ, GOTOOLCHAIN=version if version == "local" else "go" + version, GOFLAGS="-mod=mod", GODEBUG="goindex=0",
@@ -102,29 +105,29 @@ def go(version, kind, package, output, link):
 
 
 def build(version, name, directory):
-    """The command of the cell's program, and the file that has the goroutines' code."""
+    """The command of the cell's program."""
     kind = KINDS[name]
     program = os.path.join(directory, "churn")
     if name.startswith("c-shared"):
         host = os.path.join(directory, "host")
-        if not os.path.exists(host):
+        if not is_kept(host):
             cc("host/host.c", host)
         go(version, kind, "./shared", program + ".so", kind.link)
         libraries = [program + ".so"]
         if name == "c-shared-twice":
             libraries.append(shutil.copy(program + ".so", os.path.join(directory, "again.so")))
-        return [host, *libraries], libraries[0]
+        return [host, *libraries]
     if name == "plugin":
         go(version, kind, "./pluginhost", program, kind.link)
         go(version, kind, "./plugin", program + ".so", kind.link)
-        return [program, program + ".so"], program
-    packed = os.path.exists(program)
+        return [program, program + ".so"]
+    packed = is_kept(program)
     go(version, kind, ".", program, kind.link)
     if name == "upx" and not packed:
         done = subprocess.run([UPX, "-1", "-q", program], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
         if done.returncode:
             raise NotPossible("cannot be packed: " + done.stdout[-300:])
-    return [program], program
+    return [program]
 
 
 def samples_now(pid):
@@ -136,6 +139,15 @@ def samples_now(pid):
         return counts.sums()[bpf_map.TAKEN] > 0
     finally:
         counts.close()
+
+
+def facts_are_there(fathom, pid):
+    """Whether BPF has how to read the goroutines of process PID."""
+    runtimes = bpf_map.Hash(fathom, bpf_map.RUNTIMES)
+    try:
+        return runtimes.has(pid)
+    finally:
+        runtimes.close()
 
 
 def wait_for(condition, what):
@@ -154,15 +166,22 @@ def wait_for_line(program, start):
     raise NotPossible("the program ended, status %s" % program.wait())
 
 
-def record_churn(program, profile, env):
+def wait_for_facts(fathom, program, known):
+    """Waits until goroutines can be read; where that may never be, for a while."""
+    wait_for(lambda: fathom.poll() is not None or samples_now(fathom.pid), "samples")
+    if known:
+        wait_for(lambda: fathom.poll() is not None or facts_are_there(fathom.pid, program.pid), "facts in BPF")
+    else:
+        time.sleep(1)
+
+
+def record_churn(program, profile, env, known):
     """Records PROGRAM's goroutines from before they begin until they have ended; returns what fathom said."""
     argv = [FATHOM, "record", "-F", HZ, "-p", str(program.pid), "-o", profile, "--log-level=info"]
     with open(profile + ".log", "w+") as log, \
             subprocess.Popen(argv, env=env, stdout=log, stderr=subprocess.STDOUT) as fathom:
         try:
-            wait_for(lambda: fathom.poll() is not None or samples_now(fathom.pid), "samples")
-            # The program's index is in the cache: the facts are in BPF's map soon after the first sample.
-            time.sleep(1)
+            wait_for_facts(fathom, program, known)
             program.stdin.write("\n" * len(program.args))
             program.stdin.flush()
             wait_for_line(program, "churned")
@@ -177,18 +196,26 @@ def record_churn(program, profile, env):
     return text
 
 
-def run(argv, file, directory):
-    """The profile's samples of the program, and what fathom said."""
+def index_files(pid, env):
+    """Puts the indexes of the process's programs and libraries into the cache."""
+    with open("/proc/%d/maps" % pid) as maps:
+        lines = [line.split(maxsplit=5) for line in maps]
+    for file in sorted({part[5].strip() for part in lines if "x" in part[1] and len(part) > 5 and part[5][0] == "/"}):
+        subprocess.run([FATHOM, "symbolize", "-e", file], input="0x401000\n", text=True, env=env, check=True,
+                       stdout=subprocess.DEVNULL)
+
+
+def run(argv, directory, known):
+    """The profile's samples of the program, and what fathom said. KNOWN: its goroutines can be read."""
     env = dict(os.environ, XDG_CACHE_HOME=directory)
-    subprocess.run([FATHOM, "symbolize", "-e", file], input="0x401000\n", text=True, env=env, check=True,
-                   stdout=subprocess.DEVNULL)
     profile = os.path.join(directory, "churn.pb.gz")
     with subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, bufsize=1) as program:
         watchdog = threading.Timer(TIMEOUT_S, program.kill)
         watchdog.start()
         try:
             wait_for_line(program, "ready")
-            said = record_churn(program, profile, env)
+            index_files(program.pid, env)
+            said = record_churn(program, profile, env, known)
         finally:
             watchdog.cancel()
             program.kill()
@@ -269,10 +296,12 @@ def programs_of(version, name, directory):
 def test(version, name):
     with tempfile.TemporaryDirectory(prefix="go-matrix-") as directory:
         try:
-            argv, file = build(version, name, programs_of(version, name, directory))
-            if os.environ.get("BUILD_ONLY"):
+            argv = build(version, name, programs_of(version, name, directory))
+            if BUILD_ONLY:
                 return Cell(version, name, "ok", 0, NOTHING, NOTHING, "built")
-            samples, said = run(argv, file, directory)
+            if PROGRAMS:  # may be a guest's shared folder, too slow to be read while the program runs
+                argv = [shutil.copy(f, directory) for f in argv]
+            samples, said = run(argv, directory, name not in UNKNOWN | MAY_BE_UNKNOWN)
         except NotPossible as e:
             return Cell(version, name, "FAIL", 0, NOTHING, NOTHING, str(e))
     if name in UNKNOWN:

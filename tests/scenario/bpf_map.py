@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reads a BPF map of another process through bpf(2): the kernel side's own counts of its samples. The
-descriptor keeps the map alive after its owner has ended."""
+"""Reads BPF maps of another process through bpf(2): the kernel side's own counts of its samples, and what a hash has.
+The descriptor keeps the map alive after its owner has ended."""
 import ctypes
+import errno
 import os
 import platform
 import re
@@ -9,10 +10,12 @@ import struct
 
 _NUMBER = {"x86_64": 321, "aarch64": 280}[platform.machine()]
 _LOOKUP_ELEM, _MAP_GET_FD_BY_ID, _GET_INFO_BY_FD = 1, 14, 15
-_PERCPU_ARRAY = 6
+_HASH, _PERCPU_ARRAY = 1, 6
 # The sampler's scratch memory begins with its counters; indices of words (enum abi_counter).
 COUNTS = "scratches"
 TAKEN, RING_FULL, BPF_ERROR = 0, 4, 6
+# How the goroutines of a process are read, by its ID.
+RUNTIMES = "runtime_processes"[:15]
 _libc = ctypes.CDLL(None, use_errno=True)
 
 
@@ -24,8 +27,9 @@ def _bpf(command, attributes):
     return result
 
 
-class PerCpuArray:
-    """The per-CPU array NAME (its first 15 bytes) that process PID has open."""
+class _Map:
+    """The map NAME (its first 15 bytes) that process PID has open."""
+    kind = None
 
     def __init__(self, pid, name):
         self.fd = None
@@ -44,11 +48,34 @@ class PerCpuArray:
         info = ctypes.create_string_buffer(80)
         _bpf(_GET_INFO_BY_FD, struct.pack("<IIQ", fd, len(info), ctypes.addressof(info)))
         kind, _, _, self.value_bytes = struct.unpack_from("<IIII", info)
-        if kind == _PERCPU_ARRAY and info.raw[24:40].split(b"\0")[0] == name.encode():
+        if kind == self.kind and info.raw[24:40].split(b"\0")[0] == name.encode():
             self.fd = fd
             return True
         os.close(fd)
         return False
+
+    def close(self):
+        os.close(self.fd)
+
+
+class Hash(_Map):
+    """A hash whose keys are 32-bit numbers."""
+    kind = _HASH
+
+    def has(self, key):
+        key_memory = ctypes.create_string_buffer(struct.pack("<I", key), 4)
+        value = ctypes.create_string_buffer(self.value_bytes)
+        try:
+            _bpf(_LOOKUP_ELEM, struct.pack("<IIQQ", self.fd, 0, ctypes.addressof(key_memory), ctypes.addressof(value)))
+        except OSError as e:
+            if e.errno != errno.ENOENT:
+                raise
+            return False
+        return True
+
+
+class PerCpuArray(_Map):
+    kind = _PERCPU_ARRAY
 
     def sums(self, key=0):
         """The 64-bit words of an element, each summed over the CPUs."""
@@ -61,6 +88,3 @@ class PerCpuArray:
                                        ctypes.addressof(values)))
         words = struct.unpack("<%dQ" % (cpus * stride // 8), values.raw)
         return [sum(words[i::stride // 8]) for i in range(stride // 8)]
-
-    def close(self):
-        os.close(self.fd)
