@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """What profile-guided optimization gains by our profiles, beside what it gains by Go's own profile of the same
-load: a Markdown renderer (from the Go module proxy) with a fixed amount of work. All programs take turns, and each
-is compared with the one that was built without a profile in the same round."""
+load: a Markdown renderer (from the Go module proxy) with a fixed amount of work. Each profile is of the same CPU time:
+one of more samples has more of the call sites that are seldom met. All programs take turns, and each is compared with
+the one that was built without a profile in the same round."""
 import glob
 import os
 import shutil
@@ -11,9 +12,8 @@ import subprocess
 from fathom import FATHOM, ROOT, SOURCES, Workload, environment, ran, record, scratch
 
 SOURCE = os.path.join(SOURCES, "gomarkdown")
-PROFILED, MEASURED = 5000, 1000  # renderings, of some milliseconds each
-ROUNDS = int(os.environ.get("PGO_ROUNDS", "10"))
-PROFILED_S = 20
+PROFILED, MEASURED = 2500, 150  # renderings, of some milliseconds each
+ROUNDS = int(os.environ.get("PGO_ROUNDS", "30"))
 
 
 def go_build(out, profile):
@@ -31,13 +31,13 @@ def text():
     return path
 
 
-def by_agent(program, source, store):
+def by_agent(program, source, seconds, store):
     """The profile that `fathom pgo` makes of what the agent has stored."""
     with Workload([program, source, str(100 * PROFILED)]) as w:
         agent = subprocess.Popen(
             [FATHOM, "agent", "--profiling-cpu-sampling-frequency=97", "--http-address=", "--http-socket=",
              "--local-store-directory=" + store], stderr=subprocess.DEVNULL, env=environment())
-        enough = ran(w.pid, seconds=PROFILED_S)
+        enough = ran(w.pid, seconds=seconds)
         while not enough():
             agent.poll()
             subprocess.run(["sleep", "1"])
@@ -49,9 +49,9 @@ def by_agent(program, source, store):
     return out
 
 
-def by_record(program, source):
+def by_record(program, source, seconds):
     with Workload([program, source, str(100 * PROFILED)]) as w:
-        record("-F", "97", "-p", w.pid, until=ran(w.pid, seconds=PROFILED_S))
+        record("-F", "97", "-p", w.pid, until=ran(w.pid, seconds=seconds))
     out = scratch("recorded.pgo")
     subprocess.run([FATHOM, "pgo", "-o", out, scratch("profile.pb.gz")], check=True, stdout=subprocess.DEVNULL,
                    stderr=subprocess.DEVNULL, env=environment())
@@ -59,13 +59,13 @@ def by_record(program, source):
 
 
 def by_go(program, source):
+    """The profile, and the CPU time that it is of, in seconds."""
     out = scratch("go.pgo")
-    subprocess.run([program, source, str(PROFILED), out], check=True, stdout=subprocess.DEVNULL)
-    return out
+    return out, cpu_ns(program, source, PROFILED, out) / 1e9
 
 
-def cpu_ns(program, source):
-    out = subprocess.run([program, source, str(MEASURED)], check=True, capture_output=True, text=True).stdout
+def cpu_ns(program, source, times=MEASURED, *profile):
+    out = subprocess.run([program, source, str(times), *profile], check=True, capture_output=True, text=True).stdout
     return int(out.split()[1])
 
 
@@ -74,9 +74,10 @@ def pgo(show):
         show("profile-guided optimization", "go is not installed")
         return
     source, plain = text(), go_build(scratch("gomarkdown"), "off")
+    own, seconds = by_go(plain, source)
     programs = {name: go_build(scratch("by-" + name), profile) for name, profile in (
-        ("Go's own profile", by_go(plain, source)), ("fathom record", by_record(plain, source)),
-        ("fathom agent", by_agent(plain, source, scratch("pgo-store"))))}
+        ("Go's own profile", own), ("fathom record", by_record(plain, source, seconds)),
+        ("fathom agent", by_agent(plain, source, seconds, scratch("pgo-store"))))}
     ratios = {name: [] for name in programs}
     for _ in range(ROUNDS):
         before = cpu_ns(plain, source)
