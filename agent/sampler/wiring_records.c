@@ -36,6 +36,13 @@ static void on_unfinished(void *context, uint64_t time_ns, const struct abi_unfi
 	intake_unfinished(&sampler->intake, time_ns, unfinished);
 }
 
+static void on_chunk(void *context, const struct abi_chunk *chunk)
+{
+	struct sampler *sampler = context;
+
+	pending_walks_chunk(&sampler->walks, chunk);
+}
+
 static void on_sightings(void *context, uint64_t time_ns, const struct abi_sightings *sightings)
 {
 	struct sampler *sampler = context;
@@ -135,6 +142,7 @@ void sampler_handlers(struct sampler *sampler, struct collect_handlers *ret_hand
 		.call = on_call,
 		.trace = on_trace,
 		.unfinished = on_unfinished,
+		.chunk = on_chunk,
 		.wake = on_wake,
 		.sightings = on_sightings,
 		.stack = on_stack,

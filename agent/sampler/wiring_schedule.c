@@ -97,8 +97,9 @@ static void on_retry_runtimes(void *context)
 
 static void on_unwind_tick(void *context)
 {
-	const struct sampler *sampler = context;
+	struct sampler *sampler = context;
 
+	pending_walks_tick(&sampler->walks);
 	if (sampler->unwind)
 		unwind_tick(sampler->unwind);
 }

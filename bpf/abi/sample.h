@@ -13,10 +13,12 @@
 #ifndef __BPF__
 #include <stdint.h>
 typedef uint8_t abi_u8;
+typedef uint16_t abi_u16;
 typedef uint32_t abi_u32;
 typedef uint64_t abi_u64;
 #else
 typedef __u8 abi_u8;
+typedef __u16 abi_u16;
 typedef __u32 abi_u32;
 typedef __u64 abi_u64;
 #endif
@@ -30,6 +32,7 @@ enum abi_kind {
 	ABI_CALL = 6,
 	ABI_TRACE = 7, /* bpf/abi/trace.h */
 	ABI_FIBER_FACTS = 8, /* bpf/abi/fiber_facts.h */
+	ABI_CHUNK = 9, /* of a deep stack */
 };
 
 enum {
@@ -245,7 +248,8 @@ struct abi_unwind_rest {
 	abi_u64 pc, sp, fp;
 	abi_u64 lr; /* arm64, of an interrupted frame; else 0 */
 	abi_u64 kept[ABI_KEPT_REGISTERS]; /* x86_64; 0 = not known */
-	abi_u32 is_return; /* 1: pc is a return address */
+	abi_u16 is_return; /* 1: pc is a return address */
+	abi_u16 deep_count; /* chunks of the stack behind what the sample has */
 	abi_u32 stack_bytes; /* size of abi_unfinished.stack, other_room included */
 	abi_u64 stack_address; /* of the byte after other_room; at most sp */
 	struct abi_mapping mapping; /* of pc, if BPF does not know its file yet; else end = 0 */
@@ -261,6 +265,19 @@ enum {
 	ABI_UNFINISHED_CHUNKS = 24, /* an element of a per-CPU map has at most 32 KiB */
 	ABI_UNFINISHED_OTHER_CHUNKS = 16, /* of these for the other stack, at most */
 	ABI_UNFINISHED_STACK_BYTES = ABI_UNFINISHED_CHUNKS * ABI_UNFINISHED_CHUNK_BYTES,
+	ABI_DEEP_CHUNKS = 232, /* more, by id: 256 KiB in all */
+};
+
+/*
+ * A piece of a deep stack, behind the bytes that unfinished samples have. The outer part of a stack
+ * seldom changes from one sample to the next: it is shipped once, before the first sample that
+ * refers to it, and again about a second later.
+ */
+struct abi_chunk {
+	abi_u32 kind; /* ABI_CHUNK */
+	abi_u32 reserved; /* 0 */
+	abi_u64 id; /* a 64-bit hash of the bytes and their address; never 0 */
+	abi_u8 bytes[ABI_UNFINISHED_CHUNK_BYTES];
 };
 
 struct abi_unfinished {
@@ -272,7 +289,11 @@ struct abi_unfinished {
 		struct abi_call call;
 	};
 	struct abi_unwind_rest rest;
-	abi_u8 stack[]; /* rest.stack_bytes */
+	/*
+	 * rest.stack_bytes. Behind them are the ids of rest.deep_count chunks, each an abi_u64,
+	 * which continue the stack; only if stack_bytes is ABI_UNFINISHED_STACK_BYTES.
+	 */
+	abi_u8 stack[];
 };
 
 enum { ABI_SAMPLE_BYTES = sizeof(struct abi_tick) }; /* size of a sample of any kind */
@@ -285,5 +306,6 @@ _Static_assert(sizeof(struct abi_mapping) == 88, "the ring's layout");
 _Static_assert(sizeof(struct abi_stack) == 24, "the ring's layout");
 _Static_assert(sizeof(struct abi_sighting) == 56, "the ring's layout");
 _Static_assert(sizeof(struct abi_sightings) == 16, "the ring's layout");
+_Static_assert(sizeof(struct abi_chunk) == 16 + 1024, "the ring's layout");
 _Static_assert(sizeof(struct abi_unwind_rest) == 64 + 88 + 16 + 104 + 16, "the ring's layout");
 _Static_assert(sizeof(struct abi_unfinished) == 104 + 288, "the ring's layout");

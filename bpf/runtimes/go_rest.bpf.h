@@ -59,7 +59,7 @@ static __always_inline __u32 go_own_room(
 {
 	if (g->home)
 		return unwind_chunks_of(
-			g->head[ABI_GO_STACK_HIGH] - address, ABI_UNFINISHED_CHUNKS);
+			g->head[ABI_GO_STACK_HIGH] - address, UNFINISHED_ALL_CHUNKS);
 	if (!g->known && go_in_arena(address))
 		return GO_UNKNOWN_CHUNKS * ABI_UNFINISHED_CHUNK_BYTES;
 	return unwind_thread_room(task, address);

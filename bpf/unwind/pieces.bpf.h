@@ -10,6 +10,8 @@
 
 enum {
 	UNFINISHED_MAX_LINKS = 32, /* frame pointers to follow to another stack */
+	UNFINISHED_IDS = 256, /* a power of 2: at least ABI_DEEP_CHUNKS */
+	UNFINISHED_ALL_CHUNKS = ABI_UNFINISHED_CHUNKS + ABI_DEEP_CHUNKS,
 };
 
 /* struct abi_unfinished with room for the longest record. */
@@ -20,6 +22,10 @@ struct unfinished_record {
 	};
 	struct abi_unwind_rest rest;
 	abi_u8 stack[ABI_UNFINISHED_STACK_BYTES];
+	abi_u64 deep[UNFINISHED_IDS]; /* of ABI_DEEP_CHUNKS; shipped if all of `stack` is */
+	struct abi_chunk chunk; /* the last one read; shipped by itself */
+	__u32 wanted; /* chunks of the stack that are useful */
+	__u32 reserved;
 };
 
 _Static_assert(offsetof(struct unfinished_record, stack) == sizeof(struct abi_unfinished),
@@ -63,6 +69,106 @@ __noinline int unwind_read_stacks(__u32 limit)
 	return i * ABI_UNFINISHED_CHUNK_BYTES;
 }
 
+/* ---- the outer part of a deep stack --------------------------------------------------------- */
+
+enum unwind_chunk { UNWIND_CHUNK_END, UNWIND_CHUNK_SHIPPED, UNWIND_CHUNK_NEW };
+
+enum { UNFINISHED_CHUNK_RECORD_BYTES = 24 + sizeof(struct abi_chunk) /* in the ring */ };
+
+static __always_inline __u64 *unwind_chunk_slot(__u64 id)
+{
+	__u32 slot = id & (ABI_SEEN_SLOTS - 1);
+
+	return bpf_map_lookup_elem(&seen, &slot);
+}
+
+/* The tag of chunk ID in the table of what was shipped: valid for about a second. */
+static __always_inline __u64 unwind_chunk_tag(__u64 id)
+{
+	return stack_tag(id, ~shared.unwind_epoch);
+}
+
+/*
+ * Reads the stack's chunk NUMBER behind unfinished_record.stack and sets its id in `deep`. Returns
+ * an enum unwind_chunk. A global function, as unwind_frame().
+ */
+__noinline int unwind_read_chunk(__u32 number)
+{
+	__u32 key = scratch_slot();
+	struct unfinished_record *to = bpf_map_lookup_elem(&unfinished_records, &key);
+	__u64 address, id, *shipped;
+
+	if (!to || number >= ABI_DEEP_CHUNKS)
+		return UNWIND_CHUNK_END;
+	address = to->rest.stack_address + ABI_UNFINISHED_STACK_BYTES - to->rest.other_room +
+		  number * ABI_UNFINISHED_CHUNK_BYTES;
+	if (read_user(to->chunk.bytes, ABI_UNFINISHED_CHUNK_BYTES, address))
+		return UNWIND_CHUNK_END;
+	id = address;
+	for (__u32 i = 0; i < ABI_UNFINISHED_CHUNK_BYTES / 8; i++)
+		id = stack_hash_frame(id, ((const __u64 *)to->chunk.bytes)[i]);
+	id = stack_hash_end(id, 0, ABI_CHUNK);
+	to->chunk.id = id;
+	/* Older verifiers forget the bound of a number that was on the stack. */
+	barrier_var(number);
+	to->deep[number & (UNFINISHED_IDS - 1)] = id;
+	shipped = unwind_chunk_slot(id);
+	if (shipped && *(volatile __u64 *)shipped == unwind_chunk_tag(id))
+		return UNWIND_CHUNK_SHIPPED;
+	return UNWIND_CHUNK_NEW;
+}
+
+/*
+ * Reads chunks up to one that has to be shipped, which is left in unfinished_record.chunk. Returns
+ * whether there is one, and an allowance for it: a stack that is too deep for that is cut, and has
+ * more chunks in its next sample.
+ */
+__noinline int unwind_next_chunk(void)
+{
+	__u32 key = scratch_slot();
+	struct unfinished_record *to = bpf_map_lookup_elem(&unfinished_records, &key);
+	struct unwind_walk *walk = unwind_walk_of();
+
+	if (!to || !walk)
+		return 0;
+	for (__u32 i = 0; i < ABI_DEEP_CHUNKS; i++) {
+		__u32 count = *(volatile __u16 *)&to->rest.deep_count;
+		int is;
+
+		if (count >= to->wanted)
+			return 0;
+		is = unwind_read_chunk(count);
+		if (is == UNWIND_CHUNK_NEW)
+			return walk->allowance >= UNFINISHED_CHUNK_RECORD_BYTES;
+		if (is == UNWIND_CHUNK_END)
+			return 0;
+		to->rest.deep_count = count + 1;
+	}
+	return 0;
+}
+
+/* Notes that the chunk was shipped, or the ERROR. Returns 0. */
+__noinline int unwind_chunk_sent(__u64 error)
+{
+	__u32 key = scratch_slot();
+	struct unfinished_record *to = bpf_map_lookup_elem(&unfinished_records, &key);
+	struct unwind_walk *walk = unwind_walk_of();
+	__u64 *shipped;
+
+	if (!to || !walk)
+		return 0;
+	if (error) {
+		to->wanted = 0;
+		return 0;
+	}
+	walk->allowance -= UNFINISHED_CHUNK_RECORD_BYTES;
+	to->rest.deep_count++;
+	shipped = unwind_chunk_slot(to->chunk.id);
+	if (shipped)
+		*(volatile __u64 *)shipped = unwind_chunk_tag(to->chunk.id);
+	return 0;
+}
+
 /*
  * Follows frame pointers from FP on stack [LOW, HIGH]. Returns the first one that is not on that
  * stack, 0 if there is none.
@@ -96,11 +202,11 @@ static __always_inline __u32 unwind_thread_room(struct task_struct *task, __u64 
 {
 	__u64 began = BPF_CORE_READ(task, mm, start_stack) + 8;
 	__u64 local = task_thread_pointer(task);
-	__u64 end = address + ABI_UNFINISHED_STACK_BYTES;
+	__u64 end = address + UNFINISHED_ALL_CHUNKS * ABI_UNFINISHED_CHUNK_BYTES;
 
 	if (began > address && began < end)
 		end = began;
 	if (local > address && local < end)
 		end = local;
-	return unwind_chunks_of(end - address, ABI_UNFINISHED_CHUNKS);
+	return unwind_chunks_of(end - address, UNFINISHED_ALL_CHUNKS);
 }

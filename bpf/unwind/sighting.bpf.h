@@ -43,6 +43,8 @@ static __always_inline void sighting_note(struct unwind_walk *walk, __u64 pc)
 
 	if (!reported || *reported == tag || at >= ABI_SIGHTINGS)
 		return;
+	/* Older verifiers forget the bound of a number that was on the stack. */
+	barrier_var(at);
 	sighting = &walk->sightings.of[at & (ABI_SIGHTINGS - 1)];
 	sighting->pc = pc;
 	sighting->start = m->start;

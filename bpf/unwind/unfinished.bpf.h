@@ -8,12 +8,29 @@
 #include "bpf/scratch.bpf.h"
 #include "bpf/unwind/pieces.bpf.h"
 
+/*
+ * Ships the chunks of stack behind TO->stack that were not shipped yet. The loop's body has no
+ * branch but its exit: the verifier would follow the rest of the loop once for each.
+ */
+static __always_inline void unwind_ship_chunks(
+	const struct capture *t, struct unfinished_record *to)
+{
+	to->chunk.kind = ABI_CHUNK;
+	for (__u32 i = 0; i < ABI_DEEP_CHUNKS; i++) {
+		if (!unwind_next_chunk())
+			break;
+		unwind_chunk_sent(bpf_perf_event_output(
+			t->ctx, &output, BPF_F_CURRENT_CPU, &to->chunk, sizeof(to->chunk)));
+	}
+}
+
 /* Ships the sample with the frame at which the walk stopped. Returns 0 or a negative error. */
 static __always_inline long unwind_ship(const struct capture *t, struct scratch *s)
 {
 	__u32 key = scratch_slot();
 	struct unwind_walk *walk = &s->walk;
 	struct unfinished_record *to = bpf_map_lookup_elem(&unfinished_records, &key);
+	__u32 wanted, deep;
 	__u64 bytes;
 
 	if (!to)
@@ -30,11 +47,20 @@ static __always_inline long unwind_ship(const struct capture *t, struct scratch 
 	to->rest.mapping = walk->mapping;
 	to->rest.stack_address = walk->state.sp & ~(ABI_UNFINISHED_CHUNK_BYTES - 1ULL);
 	/* May exceed the allowance once: half a stack would be of little use. */
-	bytes = unwind_read_stacks(runtime_rest(t->task, walk, &to->rest));
+	wanted = runtime_rest(t->task, walk, &to->rest);
+	bytes = unwind_read_stacks(wanted);
 	if (bytes > ABI_UNFINISHED_STACK_BYTES)
 		bytes = ABI_UNFINISHED_STACK_BYTES;
 	to->rest.stack_bytes = bytes;
+	to->rest.deep_count = 0;
 	walk->allowance -= bytes < walk->allowance ? bytes : walk->allowance;
-	bytes += offsetof(struct unfinished_record, stack);
+	if (bytes == ABI_UNFINISHED_STACK_BYTES && wanted > ABI_UNFINISHED_STACK_BYTES) {
+		to->wanted = (wanted - ABI_UNFINISHED_STACK_BYTES) / ABI_UNFINISHED_CHUNK_BYTES;
+		unwind_ship_chunks(t, to);
+	}
+	deep = *(volatile __u16 *)&to->rest.deep_count;
+	if (deep > ABI_DEEP_CHUNKS)
+		deep = ABI_DEEP_CHUNKS;
+	bytes += offsetof(struct unfinished_record, stack) + deep * sizeof(to->deep[0]);
 	return bpf_perf_event_output(t->ctx, &output, BPF_F_CURRENT_CPU, to, bytes);
 }

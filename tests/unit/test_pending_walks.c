@@ -295,6 +295,81 @@ static void stacks_wait_packed_and_come_back_whole(void **state)
 	assert_walked(w, 1, 1, ABI_UNWIND_GAP);
 }
 
+enum { DEEP_IDS = 2, DEEP_CHUNK_WORDS = ABI_UNFINISHED_CHUNK_BYTES / 8 };
+
+/* A walk whose frame lies at the end of the second chunk behind its stack. */
+static struct abi_unfinished *deep_unfinished(void)
+{
+	static const uint64_t ids[DEEP_IDS] = { 11, 12 };
+	struct abi_unfinished *u = realloc(walk_unfinished(WALK_WINDOW, 1),
+		sizeof(*u) + ABI_UNFINISHED_STACK_BYTES + sizeof(ids));
+
+	assert_non_null(u);
+	memset(u->stack, 0, ABI_UNFINISHED_STACK_BYTES);
+	memcpy(u->stack + ABI_UNFINISHED_STACK_BYTES, ids, sizeof(ids));
+	u->rest.stack_bytes = ABI_UNFINISHED_STACK_BYTES;
+	u->rest.deep_count = DEEP_IDS;
+	u->rest.fp = WALK_STACK + ABI_UNFINISHED_STACK_BYTES +
+		     DEEP_IDS * ABI_UNFINISHED_CHUNK_BYTES - 16;
+	return u;
+}
+
+static void give_chunk(struct walks_fixture *w, uint64_t id)
+{
+	struct abi_chunk chunk = { .kind = ABI_CHUNK, .id = id };
+	uint64_t words[DEEP_CHUNK_WORDS] = { [DEEP_CHUNK_WORDS - 1] = id == 12 ? WALK_LIBC_PC : 0 };
+
+	memcpy(chunk.bytes, words, sizeof(words));
+	pending_walks_chunk(&w->walks, &chunk);
+}
+
+static void a_deep_stack_goes_on_in_the_chunks_that_came_before(void **state)
+{
+	struct walks_fixture *w = *state;
+	struct abi_unfinished *u = deep_unfinished();
+
+	give_chunk(w, 11);
+	give_chunk(w, 12);
+	walk_finish_made(w, u);
+	free(u);
+	assert_walked(w, 1, 1, ABI_UNWIND_GAP);
+}
+
+static void a_deep_stack_ends_at_the_first_chunk_that_is_missing(void **state)
+{
+	struct walks_fixture *w = *state;
+	struct abi_unfinished *u = deep_unfinished();
+
+	give_chunk(w, 12);
+	walk_finish_made(w, u);
+	free(u);
+	assert_int_equal(w->added_count, 1);
+	assert_int_equal(w->added[0].stack.count, 1);
+	assert_int_equal(w->added[0].stack.end, ABI_UNWIND_UNREADABLE);
+}
+
+static void chunks_stay_while_a_walk_that_waits_needs_them(void **state)
+{
+	struct walks_fixture *w = *state;
+	struct abi_unfinished *u = deep_unfinished();
+
+	give_chunk(w, 11);
+	give_chunk(w, 12);
+	give_chunk(w, 13);
+	w->waiting[0] = walk_program(w);
+	walk_finish_made(w, u);
+	free(u);
+	for (int i = 0; i < 10; i++)
+		pending_walks_tick(&w->walks);
+	assert_non_null(stack_chunks_get(&w->walks.chunks, 11));
+	assert_null(stack_chunks_get(&w->walks.chunks, 13));
+	walk_modules_come(w);
+	pending_walks_retry(&w->walks, 10);
+	assert_walked(w, 1, 1, ABI_UNWIND_GAP);
+	pending_walks_tick(&w->walks);
+	assert_null(stack_chunks_get(&w->walks.chunks, 11));
+}
+
 static void the_room_grows_with_off_cpu_samples_and_not_beyond_our_memory(void **state)
 {
 	const size_t mib = 1 << 20;
@@ -437,6 +512,9 @@ int main(void)
 		WALKS_CASE(the_kernel_pauses_before_the_room_is_full_and_until_half_is_free),
 		WALKS_CASE(what_waits_at_the_end_is_dropped_and_the_kernel_goes_on),
 		WALKS_CASE(stacks_wait_packed_and_come_back_whole),
+		WALKS_CASE(a_deep_stack_goes_on_in_the_chunks_that_came_before),
+		WALKS_CASE(a_deep_stack_ends_at_the_first_chunk_that_is_missing),
+		WALKS_CASE(chunks_stay_while_a_walk_that_waits_needs_them),
 		WALKS_CASE(the_room_grows_with_off_cpu_samples_and_not_beyond_our_memory),
 		WALKS_CASE(a_walk_is_resolved_with_the_mappings_of_its_instant),
 		WALKS_CASE(a_walk_of_a_process_that_has_ended_is_still_finished),

@@ -25,6 +25,8 @@ struct fixture {
 	struct abi_wake wake;
 	struct abi_unfinished unfinished;
 	uint8_t last_stack_byte;
+	struct abi_chunk chunk;
+	abi_u64 last_deep;
 };
 
 static void saw_switch_out(void *context, uint64_t time_ns, const struct abi_switch_out *switch_out)
@@ -53,6 +55,19 @@ static void saw_unfinished(void *context, uint64_t time_ns, const struct abi_unf
 	f->time_ns = time_ns;
 	f->unfinished = *unfinished;
 	f->last_stack_byte = unfinished->stack[unfinished->rest.stack_bytes - 1];
+	if (unfinished->rest.deep_count)
+		memcpy(&f->last_deep,
+			unfinished->stack + unfinished->rest.stack_bytes +
+				(unfinished->rest.deep_count - 1U) * sizeof(f->last_deep),
+			sizeof(f->last_deep));
+}
+
+static void saw_chunk(void *context, const struct abi_chunk *chunk)
+{
+	struct fixture *f = context;
+
+	f->calls++;
+	f->chunk = *chunk;
 }
 
 static int setup(void **state)
@@ -67,6 +82,7 @@ static int setup(void **state)
 		.switch_out = saw_switch_out,
 		.wake = saw_wake,
 		.unfinished = saw_unfinished,
+		.chunk = saw_chunk,
 		.context = f,
 	};
 	*state = f;
@@ -206,6 +222,83 @@ static void unfinished_walk_with_part_of_a_chunk_is_refused(void **state)
 	expect_refused(f);
 }
 
+/* As write_unfinished(), of a stack with COUNT chunks behind it, of which THERE ids follow. */
+static void write_deep(struct fixture *f, uint32_t stack_bytes, uint16_t count, size_t there)
+{
+	static struct {
+		struct abi_unfinished head;
+		uint8_t stack[ABI_UNFINISHED_STACK_BYTES];
+		abi_u64 deep[ABI_DEEP_CHUNKS + 1];
+	} u;
+	uint8_t *ids = (uint8_t *)&u + sizeof(u.head) + stack_bytes;
+
+	u.head = (struct abi_unfinished){
+		.switch_out = { .sample = { .kind = ABI_SWITCH_OUT,
+					.flags = ABI_SAMPLE_UNFINISHED } },
+		.rest = { .stack_bytes = stack_bytes, .deep_count = count },
+	};
+	memset(ids, 0x77, there * sizeof(abi_u64));
+	perf_ring_raw(&f->w, TIME, &u,
+		(uint32_t)(sizeof(u.head) + stack_bytes + there * sizeof(abi_u64)));
+}
+
+static void unfinished_walk_of_a_deep_stack_has_the_ids_of_its_chunks(void **state)
+{
+	struct fixture *f = *state;
+
+	write_deep(f, ABI_UNFINISHED_STACK_BYTES, ABI_DEEP_CHUNKS, ABI_DEEP_CHUNKS);
+	deliver(f);
+	assert_int_equal(f->calls, 1);
+	assert_int_equal(f->unfinished.rest.deep_count, ABI_DEEP_CHUNKS);
+	assert_true(f->last_deep == UINT64_C(0x7777777777777777));
+	assert_int_equal(bad(f), 0);
+}
+
+static void too_many_chunks_are_refused(void **state)
+{
+	struct fixture *f = *state;
+
+	write_deep(f, ABI_UNFINISHED_STACK_BYTES, ABI_DEEP_CHUNKS + 1, ABI_DEEP_CHUNKS + 1);
+	expect_refused(f);
+}
+
+static void chunks_behind_a_gap_are_refused(void **state)
+{
+	struct fixture *f = *state;
+
+	write_deep(f, ABI_UNFINISHED_CHUNK_BYTES, 1, 1);
+	expect_refused(f);
+}
+
+static void missing_ids_of_chunks_are_refused(void **state)
+{
+	struct fixture *f = *state;
+
+	write_deep(f, ABI_UNFINISHED_STACK_BYTES, 8, 4);
+	expect_refused(f);
+}
+
+static void chunk_is_delivered(void **state)
+{
+	struct fixture *f = *state;
+	struct abi_chunk chunk = { .kind = ABI_CHUNK, .id = 5, .bytes = { [1023] = 0x5a } };
+
+	perf_ring_raw(&f->w, TIME, &chunk, sizeof(chunk));
+	deliver(f);
+	assert_int_equal(f->calls, 1);
+	assert_memory_equal(&f->chunk, &chunk, sizeof(chunk));
+	assert_int_equal(bad(f), 0);
+}
+
+static void short_chunk_is_refused(void **state)
+{
+	struct fixture *f = *state;
+	struct abi_chunk chunk = { .kind = ABI_CHUNK };
+
+	perf_ring_raw(&f->w, TIME, &chunk, sizeof(chunk) - 8);
+	expect_refused(f);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -220,6 +313,13 @@ int main(void)
 			unfinished_walk_with_half_its_stack_is_refused, setup, teardown),
 		cmocka_unit_test_setup_teardown(
 			unfinished_walk_with_part_of_a_chunk_is_refused, setup, teardown),
+		cmocka_unit_test_setup_teardown(
+			unfinished_walk_of_a_deep_stack_has_the_ids_of_its_chunks, setup, teardown),
+		cmocka_unit_test_setup_teardown(too_many_chunks_are_refused, setup, teardown),
+		cmocka_unit_test_setup_teardown(chunks_behind_a_gap_are_refused, setup, teardown),
+		cmocka_unit_test_setup_teardown(missing_ids_of_chunks_are_refused, setup, teardown),
+		cmocka_unit_test_setup_teardown(chunk_is_delivered, setup, teardown),
+		cmocka_unit_test_setup_teardown(short_chunk_is_refused, setup, teardown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -55,6 +55,8 @@ struct collect_handlers {
 	/* A sample whose walk is unfinished. NULL: it goes to the handler of its kind. */
 	void (*unfinished)(
 		void *context, uint64_t time_ns, const struct abi_unfinished *unfinished);
+	/* A piece of stack for unfinished samples that come later. */
+	void (*chunk)(void *context, const struct abi_chunk *chunk);
 	/* Mappings that the next sample's walk found. */
 	void (*sightings)(void *context, uint64_t time_ns, const struct abi_sightings *sightings);
 	/* Or a struct abi_fiber_facts, which has the same head; the kind tells. */

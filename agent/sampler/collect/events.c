@@ -10,7 +10,8 @@
 enum {
 	SAMPLE_ID_BYTES = 8, /* the time, at the end of all records but samples */
 	MAX_STACK_BYTES = sizeof(struct abi_stack) + ABI_MAX_FRAMES * sizeof(abi_u64),
-	MAX_UNFINISHED_BYTES = sizeof(struct abi_unfinished) + ABI_UNFINISHED_STACK_BYTES,
+	MAX_UNFINISHED_BYTES = sizeof(struct abi_unfinished) + ABI_UNFINISHED_STACK_BYTES +
+			       ABI_DEEP_CHUNKS * sizeof(abi_u64),
 	MAX_SIGHTINGS_BYTES =
 		sizeof(struct abi_sightings) + ABI_SIGHTINGS * sizeof(struct abi_sighting),
 };
@@ -25,6 +26,15 @@ static bool is_outside_namespace(uint32_t tgid)
 	return tgid == 0 || tgid == UINT32_MAX;
 }
 
+static bool unfinished_is_valid(const struct abi_unwind_rest *rest)
+{
+	if (rest->stack_bytes > ABI_UNFINISHED_STACK_BYTES ||
+		rest->stack_bytes % ABI_UNFINISHED_CHUNK_BYTES)
+		return false;
+	return !rest->deep_count || (rest->deep_count <= ABI_DEEP_CHUNKS &&
+					    rest->stack_bytes == ABI_UNFINISHED_STACK_BYTES);
+}
+
 static bool handle_unfinished(const struct events *e, const struct probe_record *record,
 	uint64_t time_ns, struct cursor *raw)
 {
@@ -34,22 +44,36 @@ static bool handle_unfinished(const struct events *e, const struct probe_record 
 	} aligned;
 	const void *head = cursor_bytes(raw, sizeof(aligned.unfinished));
 	const void *stack;
-	uint32_t stack_bytes;
+	size_t bytes;
 
 	if (!head)
 		return false;
 	memcpy(&aligned.unfinished, head, sizeof(aligned.unfinished));
-	stack_bytes = aligned.unfinished.rest.stack_bytes;
-	if (stack_bytes > ABI_UNFINISHED_STACK_BYTES || stack_bytes % ABI_UNFINISHED_CHUNK_BYTES)
+	if (!unfinished_is_valid(&aligned.unfinished.rest))
 		return false;
-	stack = cursor_bytes(raw, stack_bytes);
+	bytes = aligned.unfinished.rest.stack_bytes +
+		aligned.unfinished.rest.deep_count * sizeof(abi_u64);
+	stack = cursor_bytes(raw, bytes);
 	if (!stack)
 		return false;
-	memcpy(aligned.bytes + sizeof(aligned.unfinished), stack, stack_bytes);
+	memcpy(aligned.bytes + sizeof(aligned.unfinished), stack, bytes);
 	if (e->handlers.unfinished)
 		e->handlers.unfinished(e->handlers.context, time_ns, &aligned.unfinished);
 	else
 		record->deliver(&e->handlers, time_ns, &aligned.unfinished.sample);
+	return true;
+}
+
+static bool handle_chunk(const struct events *e, struct cursor *raw)
+{
+	struct abi_chunk chunk;
+	const void *bytes = cursor_bytes(raw, sizeof(chunk));
+
+	if (!bytes)
+		return false;
+	memcpy(&chunk, bytes, sizeof(chunk));
+	if (e->handlers.chunk)
+		e->handlers.chunk(e->handlers.context, &chunk);
 	return true;
 }
 
@@ -192,6 +216,8 @@ static bool handle_raw(const struct events *e, uint64_t time_ns, struct cursor *
 	case ABI_STACK:
 	case ABI_FIBER_FACTS: /* has the same head */
 		return handle_stack(e, &raw);
+	case ABI_CHUNK:
+		return handle_chunk(e, &raw);
 	case ABI_SIGHTINGS_RECORD:
 		return handle_sightings(e, time_ns, &raw);
 	default:

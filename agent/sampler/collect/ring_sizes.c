@@ -15,6 +15,8 @@ enum {
 	 */
 	OWN_LOOKS_PER_SECOND = 2,
 	OWN_LEAST_BYTES = 64 << 10,
+	/* All output rings: with more CPUs, each has RING_SIZES_DEFAULT_PAGES. */
+	OUTPUT_ALL_PAGES = (16 << 20) / RING_SIZES_PAGE_BYTES,
 	/* All of them together: machines with more CPUs have only the rings of perf events. */
 	OWN_MOST_BYTES = 128 << 20,
 	/*
@@ -68,6 +70,8 @@ static uint32_t pages_for(const struct collect_options *options)
 	if (options->call_stacks || options->trace)
 		bytes += (uint64_t)events;
 	bytes += hz_of(options) * SAMPLE_BYTES;
+	if (cpus * RING_SIZES_DEEP_PAGES <= OUTPUT_ALL_PAGES)
+		pages = RING_SIZES_DEEP_PAGES;
 	while (pages < MAX_PAGES && (uint64_t)pages * RING_SIZES_PAGE_BYTES < bytes)
 		pages *= 2;
 	return pages;

@@ -8,6 +8,7 @@
 
 enum {
 	RING_SIZES_DEFAULT_PAGES = 32, /* 128 KiB */
+	RING_SIZES_DEEP_PAGES = 64, /* 256 KiB, if the machine has not too many CPUs */
 	RING_SIZES_PAGE_BYTES = 4096,
 };
 

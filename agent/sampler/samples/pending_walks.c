@@ -26,6 +26,7 @@ enum {
 	WAITING_LIMIT_BYTES = 2 << 20,
 	WAITING_OFF_CPU_BYTES = 32 << 20, /* more, if all switches are sampled */
 	WAITING_PART = 8, /* at most memory limit / WAITING_PART may wait */
+	CHUNKS_FACTOR = 2, /* chunks may take as much again, twice */
 };
 
 enum pending_state { PENDING_WAITING = 1, PENDING_RESUMED };
@@ -40,7 +41,7 @@ struct pending_walk {
 	uint32_t frame_count; /* words of the frames that the kernel found */
 	uint32_t frame_flags; /* as in struct unwind_stack */
 	uint32_t kept_bytes; /* of the stack, which is packed unless options.whole_stacks */
-	struct abi_unfinished unfinished; /* the frames follow, then the stack */
+	struct abi_unfinished unfinished; /* the frames follow, the ids of chunks, the stack */
 };
 
 size_t pending_walks_limit(double off_cpu_share, uint64_t memory_limit_bytes)
@@ -55,6 +56,7 @@ size_t pending_walks_limit(double off_cpu_share, uint64_t memory_limit_bytes)
 void pending_walks_init(struct pending_walks *w, const struct pending_walks_options *options)
 {
 	*w = (struct pending_walks){ .options = *options };
+	stack_chunks_init(&w->chunks, options->limit_bytes * CHUNKS_FACTOR);
 }
 
 /* ---- waiting walks -------------------------------------------------------------------------- */
@@ -70,9 +72,14 @@ static abi_u64 *pending_frames(struct pending_walk *walk)
 	return (abi_u64 *)(walk + 1);
 }
 
+static uint64_t *pending_deep(struct pending_walk *walk)
+{
+	return (uint64_t *)(pending_frames(walk) + walk->frame_count);
+}
+
 static uint8_t *pending_stack(struct pending_walk *walk)
 {
-	return (uint8_t *)(pending_frames(walk) + walk->frame_count);
+	return (uint8_t *)(pending_deep(walk) + walk->unfinished.rest.deep_count);
 }
 
 static void pending_push(struct pending_walks *w, struct pending_walk *walk)
@@ -84,6 +91,10 @@ static void pending_push(struct pending_walks *w, struct pending_walk *walk)
 
 static void pending_free(struct pending_walks *w, struct pending_walk *walk)
 {
+	const uint64_t *deep = pending_deep(walk);
+
+	for (uint32_t i = 0; i < walk->unfinished.rest.deep_count; i++)
+		stack_chunk_unref(stack_chunks_get(&w->chunks, deep[i]));
 	assert(walk->state == PENDING_RESUMED);
 	assert(walk->bytes <= w->waiting_bytes);
 	w->waiting_bytes -= walk->bytes;
@@ -104,6 +115,50 @@ void pending_walks_deinit(struct pending_walks *w)
 		pending_free(w, walk);
 	}
 	assert(!w->waiting_bytes);
+	stack_chunks_deinit(&w->chunks);
+}
+
+/* ---- deep stacks ---------------------------------------------------------------------------- */
+
+void pending_walks_chunk(struct pending_walks *w, const struct abi_chunk *chunk)
+{
+	/* Ignoring errors: without it the stacks end there, which is counted. */
+	(void)stack_chunks_add(&w->chunks, chunk);
+}
+
+void pending_walks_tick(struct pending_walks *w)
+{
+	stack_chunks_tick(&w->chunks);
+}
+
+/* How many of the COUNT chunks with ids DEEP are there, up to the first that is not. */
+static uint32_t pending_chunks_there(
+	const struct pending_walks *w, const uint64_t *deep, uint32_t count)
+{
+	uint32_t there = 0;
+
+	while (there < MIN(count, (uint32_t)ABI_DEEP_CHUNKS) &&
+		stack_chunks_get(&w->chunks, deep[there]))
+		there++;
+	return there;
+}
+
+/*
+ * The whole stack of a sample: the STACK_BYTES that it has, and the COUNT chunks DEEP, which are
+ * there. NULL if out of memory.
+ */
+static uint8_t *pending_assemble(const struct pending_walks *w, const uint8_t *stack,
+	uint32_t stack_bytes, const uint64_t *deep, uint32_t count)
+{
+	uint8_t *whole = malloc(stack_bytes + (size_t)count * ABI_UNFINISHED_CHUNK_BYTES + 1);
+
+	if (!whole)
+		return NULL;
+	memcpy(whole, stack, stack_bytes);
+	for (uint32_t i = 0; i < count; i++)
+		memcpy(whole + stack_bytes + (size_t)i * ABI_UNFINISHED_CHUNK_BYTES,
+			stack_chunks_get(&w->chunks, deep[i])->bytes, ABI_UNFINISHED_CHUNK_BYTES);
+	return whole;
 }
 
 /* A walk to be finished, new or resumed. */
@@ -111,9 +166,12 @@ struct walk_job {
 	struct process *process;
 	const struct mappings *mappings;
 	const struct abi_unfinished *unfinished;
+	const uint64_t *deep; /* rest.deep_count ids, all of which are there */
+	const uint8_t *whole; /* the stack and the chunks */
 	const abi_u64 *frames; /* that the kernel found */
 	uint32_t frame_count; /* words */
 	uint32_t frame_flags; /* as in struct unwind_stack */
+	uint32_t deep_count;
 	bool force; /* must not wait */
 };
 
@@ -123,11 +181,12 @@ static struct pending_walk *pending_copy(const struct pending_walks *w, const st
 	const struct abi_unfinished *u = job->unfinished;
 	uint32_t stack_bytes = MIN(u->rest.stack_bytes, (abi_u32)ABI_UNFINISHED_STACK_BYTES);
 	size_t frame_bytes = job->frame_count * sizeof(job->frames[0]);
+	size_t deep_bytes = job->deep_count * sizeof(job->deep[0]);
 	uint8_t packed[STACK_PACK_BOUND(ABI_UNFINISHED_STACK_BYTES)];
 	const uint8_t *stack = w->options.whole_stacks ? u->stack : packed;
 	size_t kept_bytes =
 		w->options.whole_stacks ? stack_bytes : stack_pack(u->stack, stack_bytes, packed);
-	size_t bytes = sizeof(struct pending_walk) + frame_bytes + kept_bytes;
+	size_t bytes = sizeof(struct pending_walk) + frame_bytes + deep_bytes + kept_bytes;
 	struct pending_walk *walk = malloc(bytes);
 
 	if (!walk)
@@ -139,8 +198,13 @@ static struct pending_walk *pending_copy(const struct pending_walks *w, const st
 	walk->kept_bytes = (uint32_t)kept_bytes;
 	walk->unfinished = *u;
 	walk->unfinished.rest.stack_bytes = stack_bytes;
+	walk->unfinished.rest.deep_count = (abi_u16)job->deep_count;
 	memcpy(pending_frames(walk), job->frames, frame_bytes);
+	if (deep_bytes)
+		memcpy(pending_deep(walk), job->deep, deep_bytes);
 	memcpy(pending_stack(walk), stack, kept_bytes);
+	for (uint32_t i = 0; i < job->deep_count; i++)
+		stack_chunk_ref(stack_chunks_get(&w->chunks, job->deep[i]));
 	return walk;
 }
 
@@ -198,16 +262,19 @@ static const struct module *pending_walk_on(
 	struct pending_walks *w, const struct walk_job *job, struct unwind_stack *stack)
 {
 	const struct pending_walks_options *options = &w->options;
+	struct abi_unwind_rest rest = job->unfinished->rest;
 	bool force = job->force, requested;
 
+	if (job->whole)
+		rest.stack_bytes += job->deep_count * ABI_UNFINISHED_CHUNK_BYTES;
 	for (;;) {
 		const struct mapping *needed;
 
 		stack->flags = job->frame_flags;
 		stack->count = MIN(job->frame_count, (uint32_t)ABI_MAX_FRAMES);
 		memcpy(stack->frames, job->frames, stack->count * sizeof(stack->frames[0]));
-		needed = unwind_finish(options->unwind, job->mappings, &job->unfinished->rest,
-			job->unfinished->stack, force, stack);
+		needed = unwind_finish(options->unwind, job->mappings, &rest,
+			job->whole ?: job->unfinished->stack, force, stack);
 		if (!needed)
 			return NULL;
 		requested = options->request_module(options->context, job->process, needed);
@@ -236,9 +303,18 @@ static void pending_add(
 static void pending_finish_job(struct pending_walks *w, struct walk_job *job)
 {
 	const struct pending_walks_options *options = &w->options;
+	const struct abi_unwind_rest *rest = &job->unfinished->rest;
+	autofree uint8_t *whole = NULL;
 	struct unwind_stack stack;
-	const struct module *module = pending_walk_on(w, job, &stack);
+	const struct module *module;
 
+	job->deep_count = pending_chunks_there(w, job->deep, rest->deep_count);
+	/* Ignoring the lack of memory: the stack then ends with what the sample has. */
+	if (job->deep_count)
+		whole = pending_assemble(
+			w, job->unfinished->stack, rest->stack_bytes, job->deep, job->deep_count);
+	job->whole = whole;
+	module = pending_walk_on(w, job, &stack);
 	options->walked(options->context);
 	if (module) {
 		options->want_module(options->context, module);
@@ -256,6 +332,7 @@ void pending_walks_finish(struct pending_walks *w, struct process *p,
 	const struct abi_unfinished *unfinished, const struct abi_stack *raw)
 {
 	const struct pending_walks_options *options = &w->options;
+	const uint64_t *deep = (const uint64_t *)(unfinished->stack + unfinished->rest.stack_bytes);
 
 	if (!options->unwind || !raw) {
 		options->add(options->context, &(struct attributed_sample){
@@ -270,6 +347,7 @@ void pending_walks_finish(struct pending_walks *w, struct process *p,
 			.process = p,
 			.mappings = p->mappings,
 			.unfinished = unfinished,
+			.deep = deep,
 			.frames = raw->frames,
 			.frame_count = abi_frame_whole(raw->frames, raw->frame_count, raw->flags),
 			.frame_flags = raw->flags & (ABI_STACK_RUNTIME_FRAMES | ABI_STACK_CALL |
@@ -288,6 +366,7 @@ static void pending_resume(struct pending_walks *w, struct pending_walk *walk, b
 		.process = p,
 		.mappings = walk->mappings,
 		.unfinished = unfinished,
+		.deep = pending_deep(walk),
 		.frames = pending_frames(walk),
 		.frame_count = walk->frame_count,
 		.frame_flags = walk->frame_flags,

@@ -14,6 +14,7 @@
 #include <stdint.h>
 
 #include "agent/sampler/samples/attributed_sample.h"
+#include "agent/sampler/samples/stack_chunks.h"
 #include "base/metrics.h"
 
 struct pending_walk;
@@ -50,7 +51,8 @@ struct pending_walks_options {
 struct pending_walks {
 	struct pending_walks_options options;
 	struct pending_walk *waiting; /* newest first */
-	size_t waiting_bytes;
+	size_t waiting_bytes; /* without chunks, which have a limit of their own */
+	struct stack_chunks chunks;
 	bool module_known; /* since the last retry */
 	bool more_ready; /* the last retry left walks for the next one */
 	bool resuming; /* walks are being resumed */
@@ -64,6 +66,10 @@ size_t pending_walks_limit(double off_cpu_share, uint64_t memory_limit_bytes);
 void pending_walks_init(struct pending_walks *w, const struct pending_walks_options *options);
 /* Drops the walks that still wait. Must not be called from a callback. */
 void pending_walks_deinit(struct pending_walks *w);
+/* Keeps CHUNK for the unfinished samples that refer to it. */
+void pending_walks_chunk(struct pending_walks *w, const struct abi_chunk *chunk);
+/* Call it about once a second. */
+void pending_walks_tick(struct pending_walks *w);
 /*
  * Finishes the walk of UNFINISHED, a sample of P, at once or when the module indexes it needs have
  * arrived. RAW: the frames that the kernel found; NULL if they were lost.
