@@ -2,7 +2,8 @@
 /*
  * This kernel's verifier accepts every program in every configuration. Settings are read-only data,
  * so the verifier sees another program for each combination. With --counts: prints the number of
- * verified instructions, one line per configuration (Linux 5.16 and later).
+ * verified instructions, one line per configuration (Linux 5.16 and later). With the name of a
+ * configuration, or a pattern, only that; with that of a walk behind it, only that walk.
  */
 #include <stdarg.h>
 #include <stddef.h>
@@ -75,6 +76,7 @@ static int loud(enum libbpf_print_level level, const char *format, va_list argum
 enum walk { FRAME_POINTER, RANGES, MAPPINGS, WALKS };
 
 static const char *const walk_names[] = { "frame_pointer", "ranges", "mappings" };
+static const char *only_walk; /* NULL: all */
 
 /* The probe's program that is loaded for WALK, or the one that is not; NULL = both are. */
 static struct bpf_program *program_of(
@@ -156,8 +158,11 @@ static void variant_loads(void **state)
 	libbpf_set_print(loud);
 	for (const struct probe *const *probe = probes_all; *probe; probe++) {
 		for (enum walk walk = 0; walk < WALKS; walk++) {
-			struct bpf_object *object = load(*probe, variant, walk);
+			struct bpf_object *object;
 
+			if (only_walk && strcmp(only_walk, walk_names[walk]))
+				continue;
+			object = load(*probe, variant, walk);
 			if (!object)
 				fail_msg("the kernel refuses %s/%s of %s", walk_names[walk],
 					variant->name, (*probe)->name);
@@ -196,6 +201,9 @@ int main(int argc, char **argv)
 	}
 	if (argc > 1 && !strcmp(argv[1], "--counts"))
 		return print_counts(FRAME_POINTER) ?: print_counts(RANGES) ?: print_counts(MAPPINGS);
+	if (argc > 1)
+		cmocka_set_test_filter(argv[1]);
+	only_walk = argc > 2 ? argv[2] : NULL;
 	for (size_t i = 0; i < ARRAY_SIZE(variants); i++)
 		tests[i] = (struct CMUnitTest){ .name = variants[i].name,
 			.test_func = variant_loads,
