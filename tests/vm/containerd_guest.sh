@@ -54,7 +54,7 @@ log=$build/vm-${guest%_guest.py}-$cgroup.log
 # Go programs start slowly here, and the first index builds beside them.
 # shellcheck disable=SC2016 # the guest's shell expands these
 if tests/vm/vm.sh --kernel "$kernel" --cgroup "$cgroup" --append "apparmor=${APPARMOR:-1}" --smp 2 --mem 2G --share-ro "$PWD" --share-ro "$build" --share-ro "$containers" \
-	${PARCA_BIN:+--share-ro "$(dirname "$PARCA_BIN")"} --timeout "${TIMEOUT:-900}" --quiet -- env $programs "PARCA_BIN=${PARCA_BIN:-}" "FATHOM_BUILD=$build" \
+	${PARCA_BIN:+--share-ro "$(dirname "$PARCA_BIN")"} --timeout "${TIMEOUT:-1500}" --quiet -- env $programs "PARCA_BIN=${PARCA_BIN:-}" "FATHOM_BUILD=$build" \
 	LD_LIBRARY_PATH="$containers/usr/lib/x86_64-linux-gnu" bash -c '
 	/vm/bin/busybox mount -t tmpfs none "$FATHOM_BUILD/tests/cache"
 	# containerd uses its AppArmor profile if this is there; /sbin is a link into the machine'"'"'s /usr.

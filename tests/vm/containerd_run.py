@@ -9,7 +9,7 @@ import subprocess
 import time
 
 from agent import *
-from cri_client import HOST_NETWORK, HOST_PROCESSES, Runtime, image, image_name
+from cri_client import HOST_NETWORK, HOST_PROCESSES, WAIT_LONG_S, Runtime, image, image_name
 
 SOCKET = "/run/containerd/containerd.sock"
 CONTAINERD = """
@@ -63,9 +63,9 @@ class Containerd:
         with open("/tmp/containerd.log", "a") as log:
             self.process = subprocess.Popen(["containerd"], stdout=log, stderr=log)
         wait_until(lambda: subprocess.run(["ctr", "version"], capture_output=True).returncode == 0, "containerd is up",
-                   300)
+                   WAIT_LONG_S)
         self.runtime = Runtime(SOCKET)
-        wait_until(self.runtime.is_ready, "containerd answers", 300)
+        wait_until(self.runtime.is_ready, "containerd answers", WAIT_LONG_S)
 
     def kill(self):
         """Its containers live on."""
@@ -99,7 +99,7 @@ class PodAgent(Agent):
                                    manifest_capabilities(),
                                    [("/etc/fathom", "/etc/fathom", 1), ("/var/lib/fathom", "/var/lib/fathom", 0),
                                     ("/var/cache/fathom", "/var/cache/fathom", 0), ("/tmp", "/run/fathom-tmp", 0)])
-        wait_until(self.is_ready, "the agent's pod is ready", 300, .5)
+        wait_until(self.is_ready, "the agent's pod is ready", WAIT_LONG_S, .5)
         tasks = subprocess.run(["ctr", "-n", "k8s.io", "task", "ls"], capture_output=True, text=True, check=True).stdout
         self.pid = int(tasks.split(self.id)[1].split()[0])
 
@@ -127,7 +127,7 @@ class PodAgent(Agent):
         """Of `fathom check --json` in a container with the same rights: {feature: (state, why)}."""
         id = self.runtime.confined(self.pod, "check", image_name(ARCHIVE), ["check", "--json"], manifest_capabilities(),
                                    [], apparmor)
-        wait_until(lambda: not self.runtime.is_running(id), "fathom check has ended", 120, .5)
+        wait_until(lambda: not self.runtime.is_running(id), "fathom check has ended", WAIT_LONG_S, .5)
         with open("/tmp/logs/check-0.log") as f:
             text = "".join(line.split(" ", 3)[3] for line in f)
         self.runtime.remove(id)

@@ -11,6 +11,9 @@ import grpc
 import pprof_read
 from cri_server import field, number, pairs
 
+# An emulator on a busy machine takes minutes: containerd gives runc ten seconds to delete a container, and tries
+# again after pauses that grow.
+WAIT_LONG_S = 600
 HOST_NETWORK = number(1, 2)  # NamespaceOption: network = NODE
 HOST_PROCESSES = number(2, 2)  # pid = NODE
 # What kubelet's default (ProcMount) hides and protects.
@@ -53,7 +56,7 @@ class Runtime:
 
     def call(self, method, request):
         call = self.channel.unary_unary("/runtime.v1.RuntimeService/" + method)
-        return call(request, timeout=120, wait_for_ready=True)
+        return call(request, timeout=WAIT_LONG_S, wait_for_ready=True)
 
     def pod(self, name, namespace, uid, labels, annotations, handler="", namespaces=HOST_NETWORK):
         """Runs a pod's sandbox by HANDLER; returns its ID and what containers in it want."""

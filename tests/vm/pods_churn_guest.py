@@ -44,7 +44,7 @@ class Pods:
         self.runtime.remove_pod(pod[0])
 
     def wait_end(self, container):
-        wait_until(lambda: not self.runtime.is_running(container), "%s has ended" % container[:12], 120, .2)
+        wait_until(lambda: not self.runtime.is_running(container), "%s has ended" % container[:12], WAIT_LONG_S, .2)
 
 
 def run_pods(pods, handler):

@@ -26,7 +26,7 @@ def series_of(server, container_id):
 
 def wait_pod(server, container_id, what, condition=lambda labels: True):
     return wait_until(lambda: [l for l in series_of(server, container_id) if "pod" in l and condition(l)], what,
-                      120)[-1]
+                      WAIT_LONG_S)[-1]
 
 
 def told(labels):
@@ -87,7 +87,7 @@ def check_names(agent, *whose):
     def named():
         return {s["labels"].get("comm") for f in files_of(agent.store) if f.endswith(".pb.gz")
                 for s in read_profile(os.path.join(agent.store, f)).samples if "spin" in {f["func"] for f in s["frames"]}}
-    end = time.monotonic() + 120
+    end = time.monotonic() + WAIT_LONG_S
     while not named() >= set(whose) and time.monotonic() < end:
         time.sleep(2)
     check(named() >= set(whose), "functions of %s have names: %s" % (whose, sorted(named())))
@@ -97,7 +97,7 @@ def ask_parca(parca, pods):
     """PODS: (namespace, pod, container)."""
     for namespace, pod, container in pods:
         query = '%s{namespace="%s",pod="%s",container="%s"}' % (PARCA_TYPE, namespace, pod, container)
-        profile = wait_until(lambda: parca.profile(query), query, 120, 2)
+        profile = wait_until(lambda: parca.profile(query), query, WAIT_LONG_S, 2)
         check("spin" in {f["func"] for s in profile.samples for f in s["frames"]}, "Parca, by label: " + query)
 
 
@@ -142,7 +142,7 @@ relabel_configs:
               "labels of the other: %r" % labels)
         # The list is ten seconds old at most.
         runtimes = wait_until(lambda: [r for r in agent.status()["container_runtimes"] if r["containers"] == 8],
-                              "eight containers are told of", 90, 1)
+                              "eight containers are told of", WAIT_LONG_S, 1)
         check(len(runtimes) == 1 and runtimes[0]["ok"] and runtimes[0]["pods"] == 4 and
               runtimes[0]["runtime"] == "containerd" and runtimes[0]["socket"] == "/proc/1/root" + SOCKET, "status: %s" % runtimes)
         # A process moves into a group below its container's that is named like the other's.
@@ -164,7 +164,8 @@ relabel_configs:
         late = runtime.container(shop, "late", "docker.io/library/named:1", ["/program", *SPINS])
         check(wait_pod(server, late, "a container that came later")["container"] == "late", "a later container")
         runtime.remove(secret)
-        wait_until(lambda: agent.status()["container_runtimes"][0]["containers"] == 8, "the removed one is gone", 90)
+        wait_until(lambda: agent.status()["container_runtimes"][0]["containers"] == 8, "the removed one is gone",
+                   WAIT_LONG_S, 1)
         check(all(l.get("pod") in (None, "victim") for l in series_of(server, secret)), "it was only ever its own pod's")
         labels = wait_pod(server, early, "a container that began before the agent")
         check((labels["namespace"], labels["pod"], labels["container"]) == ("prod", "early", "main"), "early: %r" % labels)
