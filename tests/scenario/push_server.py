@@ -30,6 +30,7 @@ def profiles_of(series):
 class Payload:
     def __init__(self, labels, raw):
         self.labels = labels
+        self.came = time.monotonic()
         self.profile = pprof_read.Profile(raw)
         self.time_ns = self.profile.time_ns
         self.count = sum(s["values"][0] for s in self.profile.samples)
