@@ -234,25 +234,61 @@ int kallsyms_place_modules(struct kallsyms *k, int fd)
 
 /* ---- what comes and goes ------------------------------------------------------------------- */
 
-static struct ksym_tenant kallsyms_tenant_of(const struct kallsyms_event *event)
+/* The start of the first symbol above KADDR, 0 if there is none. */
+static uint64_t kallsyms_next_start(const struct kallsyms *k, uint64_t kaddr)
 {
-	return (struct ksym_tenant){
+	size_t low = 0, high = k->region_count;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (k->regions[middle].base <= kaddr)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	if (low) {
+		const struct region *r = &k->regions[low - 1];
+		const struct symbol *next = kallsyms_find_symbol(k, r, kaddr) + 1;
+
+		if (next < k->symbols + r->first + r->count)
+			return r->base + next->offset;
+	}
+	return low < k->region_count ? k->regions[low].base : 0;
+}
+
+/*
+ * The records of BPF trampolines say that each has a page, but since Linux 6.8 several share one,
+ * with each other and with programs.
+ */
+static struct ksym_tenant kallsyms_tenant_of(
+	const struct kallsyms *k, const struct kallsyms_event *event)
+{
+	struct ksym_tenant tenant = {
 		.start = event->start,
 		.size = event->size,
 		.name = (char *)event->name,
+		.at_most = event->bpf && strncmp(event->name, "bpf_prog_", 9) != 0,
 	};
+	uint64_t next = 0;
+
+	if (tenant.at_most)
+		next = kallsyms_next_start(k, event->start);
+	if (next)
+		tenant.size = (uint32_t)MIN(tenant.size, next - event->start);
+	return tenant;
 }
 
 int kallsyms_add(struct kallsyms *k, const struct kallsyms_event *event)
 {
-	const struct ksym_tenant came = kallsyms_tenant_of(event);
+	const struct ksym_tenant came = kallsyms_tenant_of(k, event);
 
 	return ksym_tenants_add(&k->tenants, &came, event->bpf, event->time_ns);
 }
 
 int kallsyms_gone(struct kallsyms *k, const struct kallsyms_event *event)
 {
-	const struct ksym_tenant went = kallsyms_tenant_of(event);
+	const struct ksym_tenant went = kallsyms_tenant_of(k, event);
 
 	return ksym_tenants_gone(&k->tenants, &went, event->bpf, event->time_ns);
 }

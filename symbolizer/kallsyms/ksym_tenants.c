@@ -145,6 +145,24 @@ static int tenants_make(struct ksym_tenants *t, const struct ksym_tenant *report
 	return 0;
 }
 
+/* Makes place for TENANT at index *AT, and cuts those that claim too much. */
+static void tenants_clear(
+	struct ksym_tenants *t, struct ksym_tenant *tenant, size_t *at, uint64_t now_ns)
+{
+	struct ksym_tenant *before = *at ? &t->there[*at - 1] : NULL;
+
+	if (before && before->at_most && before->start < tenant->start)
+		before->size = (uint32_t)MIN(before->size, tenant->start - before->start);
+	else if (before && tenants_overlap(before, tenant))
+		tenants_move_out(t, --*at, now_ns);
+	while (*at < t->there_count && tenants_overlap(&t->there[*at], tenant)) {
+		if (tenant->at_most && !t->there[*at].gone_ns)
+			tenant->size = (uint32_t)(t->there[*at].start - tenant->start);
+		else
+			tenants_move_out(t, *at, now_ns);
+	}
+}
+
 int ksym_tenants_add(
 	struct ksym_tenants *t, const struct ksym_tenant *came, bool bpf, uint64_t now_ns)
 {
@@ -161,10 +179,7 @@ int ksym_tenants_add(
 		return err;
 	}
 	at = tenants_up_to(t, tenant.start);
-	if (at > 0 && tenants_overlap(&t->there[at - 1], &tenant))
-		tenants_move_out(t, --at, now_ns);
-	while (at < t->there_count && tenants_overlap(&t->there[at], &tenant))
-		tenants_move_out(t, at, now_ns);
+	tenants_clear(t, &tenant, &at, now_ns);
 	memmove(&t->there[at + 1], &t->there[at], (t->there_count - at) * sizeof(*t->there));
 	t->there[at] = tenant;
 	t->there_count++;

@@ -17,6 +17,7 @@ struct ksym_tenant {
 	uint32_t number; /* from 1 to KSYM_TENANT_MAX, in order of arrival */
 	uint64_t gone_ns; /* CLOCK_MONOTONIC, not before it went; 0 = still there */
 	bool was_before; /* no record announced it: it was there before us */
+	bool at_most; /* its size is: it ends where another one begins */
 	const char *module;
 	char *name;
 };

@@ -434,6 +434,51 @@ static void test_program_loaded_before_the_start_may_be_removed(void **state)
 
 static const uint64_t PLACE = 0xffffffffc1000000;
 
+/* Their records say that they have a page, in which others are as well. */
+static void test_trampolines_end_where_others_begin(void **state)
+{
+	struct kallsyms *k = load(module_text);
+
+	(void)state;
+	assert_int_equal(came(k, PLACE + 0x200, 64, "bpf_prog_before", true), 0);
+	assert_int_equal(came(k, PLACE, 4096, "bpf_trampoline_1", true), 0);
+	expect(k, PLACE + 0x1ff, "bpf_trampoline_1", "bpf");
+	expect(k, PLACE + 0x200, "bpf_prog_before", "bpf");
+	expect_none(k, PLACE + 0x240);
+	assert_int_equal(came(k, PLACE + 0x100, 64, "bpf_prog_after", true), 0);
+	assert_int_equal(came(k, PLACE + 0x180, 4096, "bpf_trampoline_2", true), 0);
+	expect(k, PLACE, "bpf_trampoline_1", "bpf");
+	expect(k, PLACE + 0xff, "bpf_trampoline_1", "bpf");
+	expect(k, PLACE + 0x100, "bpf_prog_after", "bpf");
+	expect_none(k, PLACE + 0x140);
+	expect(k, PLACE + 0x180, "bpf_trampoline_2", "bpf");
+	expect(k, PLACE + 0x200, "bpf_prog_before", "bpf");
+	/* A place that was left is free. */
+	assert_int_equal(went(k, PLACE + 0x200, "bpf_prog_before"), 0);
+	assert_int_equal(came(k, PLACE + 0x1c0, 4096, "bpf_trampoline_3", true), 0);
+	expect(k, PLACE + 0x1bf, "bpf_trampoline_2", "bpf");
+	expect(k, PLACE + 0x200, "bpf_trampoline_3", "bpf");
+	kallsyms_destroy(k);
+}
+
+static void test_trampolines_leave_what_was_there_before_us(void **state)
+{
+	const struct kallsyms_event event = { UINT64_C(0xffffffffbfffff00), 4096, true,
+		"bpf_trampoline_1", 1000 };
+	const char *name = "bpf_prog_6deef7357e7b4530_x";
+	struct kallsyms *k = load(module_text);
+
+	(void)state;
+	assert_int_equal(kallsyms_add(k, &event), 0);
+	expect(k, event.start + 0xff, event.name, "bpf");
+	expect(k, 0xffffffffc0000000, name, "bpf");
+	assert_int_equal(kallsyms_gone(k, &event), 0);
+	kallsyms_forget(k, 1001);
+	expect(k, 0xffffffffc0000000, name, "bpf");
+	expect_none(k, event.start);
+	kallsyms_destroy(k);
+}
+
 static const char *name_of(const struct kallsyms *k, uint64_t kaddr, uint32_t tenant)
 {
 	struct ksymbol symbol;
@@ -704,6 +749,8 @@ int main(void)
 		cmocka_unit_test(test_many_lines),
 		cmocka_unit_test(test_added_programs),
 		cmocka_unit_test(test_added_replaces_what_it_overlaps),
+		cmocka_unit_test(test_trampolines_end_where_others_begin),
+		cmocka_unit_test(test_trampolines_leave_what_was_there_before_us),
 		cmocka_unit_test(test_program_loaded_before_the_start_may_be_removed),
 		cmocka_unit_test(test_tenants_of_an_address_keep_their_names),
 		cmocka_unit_test(test_tenant_from_the_start_is_named_by_the_record_of_its_end),
