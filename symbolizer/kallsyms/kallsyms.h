@@ -24,6 +24,9 @@ struct ksymbol {
 	uint64_t image_start; /* kaddr; 0 = not known */
 };
 
+/* How the names of the padding before x86's functions begin. */
+#define KALLSYMS_PADDING "__pfx_"
+
 enum { KALLSYMS_TRAMPOLINES = 3 };
 
 /* Kernel addresses other than functions; 0 = not listed. */

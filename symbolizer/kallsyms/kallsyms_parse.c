@@ -10,6 +10,7 @@
 #include "base/array.h"
 #include "base/cleanup.h"
 #include "base/cursor.h"
+#include "symbolizer/kallsyms/kallsyms.h"
 
 enum {
 	READ_BYTES = 64 * 1024,
@@ -23,7 +24,7 @@ enum {
 	MAX_UNDERSCORES = 7,
 };
 
-static const char pad_prefix[] = "__pfx_";
+static const char pad_prefix[] = KALLSYMS_PADDING;
 
 void ksym_parse_init(struct ksym_parse *p)
 {
