@@ -14,6 +14,11 @@ struct intern_entry {
 	uint32_t size;
 };
 
+struct intern_slot {
+	uint32_t number; /* of the entry + 1; 0 = free */
+	uint32_t hash; /* its upper half: other entries are mostly passed without being read */
+};
+
 uint64_t hash_bytes(const void *bytes, size_t size)
 {
 	return XXH3_64bits(bytes, size);
@@ -40,14 +45,19 @@ void intern_deinit(struct intern *in)
 	*in = (struct intern){ .limit = in->limit };
 }
 
+static bool intern_is(const struct intern_entry *e, const void *bytes, size_t size)
+{
+	return e->size == size && !memcmp(e->text, bytes, size);
+}
+
 static size_t intern_find(const struct intern *in, uint64_t hash, const void *bytes, size_t size)
 {
+	const uint32_t tag = (uint32_t)(hash >> 32);
 	size_t i = (size_t)hash & (in->slot_count - 1);
 
-	while (in->slots[i]) {
-		const struct intern_entry *e = &in->entries[in->slots[i] - 1];
-
-		if (e->hash == hash && e->size == size && !memcmp(e->text, bytes, size))
+	while (in->slots[i].number) {
+		if (in->slots[i].hash == tag &&
+			intern_is(&in->entries[in->slots[i].number - 1], bytes, size))
 			break;
 		i = (i + 1) & (in->slot_count - 1);
 	}
@@ -57,16 +67,17 @@ static size_t intern_find(const struct intern *in, uint64_t hash, const void *by
 static int intern_grow_slots(struct intern *in)
 {
 	size_t slot_count = in->slot_count ? in->slot_count * 2 : 64;
-	uint32_t *slots = calloc(slot_count, sizeof(*slots));
+	struct intern_slot *slots = calloc(slot_count, sizeof(*slots));
 
 	if (!slots)
 		return -ENOMEM;
 	for (size_t n = 0; n < in->count; n++) {
-		size_t i = (size_t)in->entries[n].hash & (slot_count - 1);
+		const uint64_t hash = in->entries[n].hash;
+		size_t i = (size_t)hash & (slot_count - 1);
 
-		while (slots[i])
+		while (slots[i].number)
 			i = (i + 1) & (slot_count - 1);
-		slots[i] = (uint32_t)n + 1;
+		slots[i] = (struct intern_slot){ (uint32_t)n + 1, (uint32_t)(hash >> 32) };
 	}
 	free(in->slots);
 	in->slots = slots;
@@ -74,26 +85,11 @@ static int intern_grow_slots(struct intern *in)
 	return 0;
 }
 
-int intern_bytes(struct intern *in, const void *bytes, size_t size, uint32_t *ret_number)
+static int intern_add(struct intern *in, size_t slot, uint64_t hash, const void *bytes, size_t size)
 {
-	uint64_t hash = hash_bytes(bytes, size);
+	int err = array_reserve(in->entries, in->capacity, in->count + 1, in->limit);
 	char *copy;
-	size_t slot;
-	int err;
 
-	if (size > UINT32_MAX / 2)
-		return -E2BIG;
-	if ((in->count + 1) * 3 > in->slot_count * 2) {
-		err = intern_grow_slots(in);
-		if (err)
-			return err;
-	}
-	slot = intern_find(in, hash, bytes, size);
-	if (in->slots[slot]) {
-		*ret_number = in->slots[slot] - 1;
-		return 0;
-	}
-	err = array_reserve(in->entries, in->capacity, in->count + 1, in->limit);
 	if (err)
 		return err;
 	copy = arena_strndup(&in->bytes, bytes, size);
@@ -101,8 +97,34 @@ int intern_bytes(struct intern *in, const void *bytes, size_t size, uint32_t *re
 		return in->bytes.error;
 	in->entries[in->count] =
 		(struct intern_entry){ .text = copy, .hash = hash, .size = (uint32_t)size };
-	in->slots[slot] = (uint32_t)++in->count;
-	*ret_number = (uint32_t)in->count - 1;
+	in->slots[slot] = (struct intern_slot){ (uint32_t)++in->count, (uint32_t)(hash >> 32) };
+	return 0;
+}
+
+int intern_bytes(struct intern *in, const void *bytes, size_t size, uint32_t *ret_number)
+{
+	uint64_t hash;
+	size_t slot;
+	int err = 0;
+
+	if (size > UINT32_MAX / 2)
+		return -E2BIG;
+	if (in->next < in->count && intern_is(&in->entries[in->next], bytes, size)) {
+		*ret_number = in->next++;
+		return 0;
+	}
+	if ((in->count + 1) * 3 > in->slot_count * 2)
+		err = intern_grow_slots(in);
+	if (err)
+		return err;
+	hash = hash_bytes(bytes, size);
+	slot = intern_find(in, hash, bytes, size);
+	if (!in->slots[slot].number)
+		err = intern_add(in, slot, hash, bytes, size);
+	if (err)
+		return err;
+	*ret_number = in->slots[slot].number - 1;
+	in->next = in->slots[slot].number;
 	return 0;
 }
 
@@ -113,9 +135,9 @@ bool intern_known(const struct intern *in, const void *bytes, size_t size, uint3
 	if (!in->slot_count)
 		return false;
 	slot = intern_find(in, hash_bytes(bytes, size), bytes, size);
-	if (!in->slots[slot])
+	if (!in->slots[slot].number)
 		return false;
-	*ret_number = in->slots[slot] - 1;
+	*ret_number = in->slots[slot].number - 1;
 	return true;
 }
 

@@ -11,12 +11,14 @@
 #include "base/arena.h"
 
 struct intern_entry;
+struct intern_slot;
 
 struct intern {
 	struct intern_entry *entries;
 	size_t count, capacity;
-	uint32_t *slots; /* hash table of entry number + 1 */
+	struct intern_slot *slots; /* hash table */
 	size_t slot_count;
+	uint32_t next; /* of the entry that was looked up last: equal sequences come again */
 	struct arena bytes;
 	size_t limit; /* entries */
 };

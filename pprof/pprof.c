@@ -14,6 +14,7 @@ enum {
 	DEFAULT_LIMIT_BYTES = 256 << 20,
 	MAX_RECORDS = 1 << 26, /* of each kind; the memory limit comes first */
 	INTERN_ENTRY_BYTES = 24, /* what base/intern.c stores per entry besides its bytes */
+	INTERN_SLOT_BYTES = 8,
 };
 
 DEFINE_AUTO(pprof);
@@ -21,7 +22,7 @@ DEFINE_AUTO(pprof);
 static size_t intern_bytes_held(const struct intern *in)
 {
 	return in->bytes.total_bytes + in->capacity * INTERN_ENTRY_BYTES +
-	       in->slot_count * sizeof(*in->slots);
+	       in->slot_count * INTERN_SLOT_BYTES;
 }
 
 size_t pprof_bytes(const struct pprof *p)
