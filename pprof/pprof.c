@@ -65,6 +65,11 @@ static int add_string(struct pprof *p, const char *text, uint32_t *ret_string)
 	return intern_bytes(&p->strings, clean, size, ret_string);
 }
 
+int pprof_string(struct pprof *p, const char *text, uint32_t *ret_string)
+{
+	return add_string(p, text, ret_string);
+}
+
 /* Like add_string(), but first compares TEXT with string *GUESS; sets *GUESS to its number. */
 static int add_string_again(struct pprof *p, const char *text, uint32_t *guess)
 {
@@ -324,23 +329,29 @@ int pprof_location(struct pprof *p, uint64_t mapping, uint64_t address,
 	return 0;
 }
 
+/* The string TEXT, whose number is STRING unless that is 0. */
+static int label_string(struct pprof *p, const char *text, uint32_t string, uint32_t *guess)
+{
+	if (!string)
+		return add_string_again(p, text, guess);
+	*guess = string;
+	return string < p->strings.count ? 0 : -ENOENT;
+}
+
 /* Interns LABEL's strings. LAST, the previous sample's label at this index, mostly has the same. */
 static int label_of(struct pprof *p, const struct pprof_label *label, struct label_record *last,
 	struct label_record *ret_label)
 {
-	int err;
+	const bool is_text = label->text != NULL;
+	int err = label_string(p, label->key, label->key_string, &last->key);
 
-	err = add_string_again(p, label->key, &last->key);
-	if (err)
-		return err;
-	if (label->text)
-		err = add_string_again(p, label->text, &last->text);
-	else
-		err = add_string_again(p, label->unit, &last->unit);
+	if (!err)
+		err = label_string(p, is_text ? label->text : label->unit, label->value_string,
+			is_text ? &last->text : &last->unit);
 	if (err)
 		return err;
 	*ret_label = (struct label_record){ .key = last->key };
-	if (label->text) {
+	if (is_text) {
 		ret_label->text = last->text;
 		return 0;
 	}
@@ -446,6 +457,15 @@ int pprof_sample(struct pprof *p, const uint64_t *locations, size_t location_cou
 	if (number == known)
 		free(take(p->sorted));
 	add_values(p, number, number == known, values);
+	p->last_sample = number;
+	return 0;
+}
+
+int pprof_sample_again(struct pprof *p, const int64_t *values)
+{
+	if (!p->last_sample)
+		return -ENOENT;
+	add_values(p, p->last_sample, false, values);
 	return 0;
 }
 

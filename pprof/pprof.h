@@ -72,6 +72,8 @@ struct pprof_label {
 	const char *text; /* NULL: numeric */
 	int64_t number;
 	const char *unit;
+	/* Of pprof_string(), which then stand for the key and for the text or unit; 0 = none. */
+	uint32_t key_string, value_string;
 };
 
 /*
@@ -80,6 +82,8 @@ struct pprof_label {
  */
 int pprof_create(const struct pprof_options *options, struct pprof **ret_pprof);
 void pprof_destroy(struct pprof *p);
+/* Adds a text and returns its number, for those who have many labels of it; 0 for "". */
+int pprof_string(struct pprof *p, const char *text, uint32_t *ret_string);
 /* Adds a mapping and returns its id. Equal mappings get the same id. */
 int pprof_mapping(struct pprof *p, const struct pprof_mapping *mapping, uint64_t *ret_id);
 /* Adds the function of LINE and returns its id, for those who have many lines of it. */
@@ -104,6 +108,8 @@ int pprof_location(struct pprof *p, uint64_t mapping, uint64_t address,
  */
 int pprof_sample(struct pprof *p, const uint64_t *locations, size_t location_count,
 	const int64_t *values, const struct pprof_label *labels, size_t label_count);
+/* Adds VALUES to the sample of the last call of pprof_sample(). */
+int pprof_sample_again(struct pprof *p, const int64_t *values);
 int pprof_comment(struct pprof *p, const char *text);
 /* Adds a type, of which the samples that are there have 0. Returns its number among the types. */
 int pprof_add_type(struct pprof *p, const struct pprof_type *type, size_t *ret_number);

@@ -55,7 +55,8 @@ int pprof_copy_init(struct pprof_copy *c, struct pprof *to, const struct pprof_r
 	c->whole = calloc(from->message->n_mapping + 1, sizeof(*c->whole));
 	c->functions = calloc(from->message->n_function + 1, sizeof(*c->functions));
 	c->mappings = calloc(from->message->n_mapping + 1, sizeof(*c->mappings));
-	if (!c->ids || !c->whole || !c->functions || !c->mappings) {
+	c->strings = calloc(from->message->n_string_table + 1, sizeof(*c->strings));
+	if (!c->ids || !c->whole || !c->functions || !c->mappings || !c->strings) {
 		pprof_copy_deinit(c);
 		return -ENOMEM;
 	}
@@ -69,6 +70,7 @@ void pprof_copy_deinit(struct pprof_copy *c)
 	free(take(c->whole));
 	free(take(c->functions));
 	free(take(c->mappings));
+	free(take(c->strings));
 }
 
 static int pprof_copy_mapping(
@@ -81,7 +83,7 @@ static int pprof_copy_mapping(
 	int err;
 
 	*ret_id = 0;
-	if (!map_get(&c->from->mappings, location->mapping_id, &index))
+	if (!pprof_ids_get(&c->from->mappings, location->mapping_id, &index))
 		return 0;
 	*ret_id = whole ? c->mappings[index] : 0;
 	if (*ret_id)
@@ -111,7 +113,7 @@ static int pprof_copy_line(
 	int err = 0;
 
 	*ret_line = line;
-	if (!map_get(&c->from->functions, from->function_id, &index))
+	if (!pprof_ids_get(&c->from->functions, from->function_id, &index))
 		return 0;
 	ret_line->function = c->functions[index];
 	if (ret_line->function)
@@ -148,43 +150,73 @@ static int pprof_copy_add(
 			     lines, count, ret_id);
 }
 
-int pprof_copy_stack(struct pprof_copy *c, const MESSAGE(Sample) * sample, size_t first,
+int pprof_copy_all(struct pprof_copy *c)
+{
+	const MESSAGE(Profile) *p = c->from->message;
+	int err = 0;
+
+	for (size_t i = 0; i < p->n_location && !err; i++)
+		err = c->ids[i] ? 0 : pprof_copy_add(c, p->location[i], &c->ids[i]);
+	return err;
+}
+
+int pprof_copy_locations(struct pprof_copy *c, const uint64_t *ids, size_t count,
 	uint64_t ret_stack[PPROF_MAX_FRAMES], size_t *ret_depth)
 {
 	size_t depth = 0;
 
-	for (size_t i = first; i < sample->n_location_id && depth < PPROF_MAX_FRAMES; i++) {
+	for (; depth < MIN(count, (size_t)PPROF_MAX_FRAMES); depth++) {
 		uint64_t index = 0;
 		int err = 0;
 
-		pprof_read_location(c->from, sample->location_id[i], &index);
+		pprof_ids_get(&c->from->locations, ids[depth], &index);
 		if (!c->ids[index])
 			err = pprof_copy_add(c, c->from->message->location[index], &c->ids[index]);
 		if (err)
 			return err;
-		ret_stack[depth++] = c->ids[index];
+		ret_stack[depth] = c->ids[index];
 	}
 	*ret_depth = depth;
 	return 0;
 }
 
-size_t pprof_copy_labels(const struct pprof_copy *c, const MESSAGE(Sample) * sample,
-	struct pprof_label ret_labels[PPROF_MAX_LABELS])
+int pprof_copy_stack(struct pprof_copy *c, const MESSAGE(Sample) * sample, size_t first,
+	uint64_t ret_stack[PPROF_MAX_FRAMES], size_t *ret_depth)
 {
-	size_t count = MIN(sample->n_label, (size_t)PPROF_MAX_LABELS);
+	first = MIN(first, sample->n_location_id);
+	return pprof_copy_locations(c, sample->location_id + first, sample->n_location_id - first,
+		ret_stack, ret_depth);
+}
 
-	for (size_t i = 0; i < count; i++) {
-		const MESSAGE(Label) *label = sample->label[i];
+/* NUMBER was checked when the profile was read, or is that of a unit. */
+static int pprof_copy_string(
+	struct pprof_copy *c, int64_t number, const char **ret_text, uint32_t *ret_string)
+{
+	int err = 0;
 
-		ret_labels[i] = (struct pprof_label){ .key = pprof_read_text(c->from, label->key) };
-		if (label->str) {
-			ret_labels[i].text = pprof_read_text(c->from, label->str);
-		} else {
-			ret_labels[i].number = label->num;
-			ret_labels[i].unit = pprof_read_text(c->from, label->num_unit);
-		}
-	}
-	return count;
+	*ret_text = pprof_read_text(c->from, number);
+	*ret_string = 0;
+	if (!**ret_text)
+		return 0;
+	if (!c->strings[number])
+		err = pprof_string(c->to, *ret_text, &c->strings[number]);
+	*ret_string = c->strings[number];
+	return err;
+}
+
+int pprof_copy_label(
+	struct pprof_copy *c, const struct pprof_sample_label *label, struct pprof_label *ret_label)
+{
+	int err;
+
+	*ret_label = (struct pprof_label){ 0 };
+	err = pprof_copy_string(c, label->key, &ret_label->key, &ret_label->key_string);
+	if (err)
+		return err;
+	if (label->str)
+		return pprof_copy_string(c, label->str, &ret_label->text, &ret_label->value_string);
+	ret_label->number = label->num;
+	return pprof_copy_string(c, label->num_unit, &ret_label->unit, &ret_label->value_string);
 }
 
 /* ---- times ---------------------------------------------------------------------------------- */

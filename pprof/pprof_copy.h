@@ -17,6 +17,7 @@ struct pprof_copy {
 	const struct pprof_read *from;
 	uint64_t *ids; /* in TO, by index of the location; 0 = not added yet */
 	uint32_t *functions; /* in TO, by index; 0 = not added yet */
+	uint32_t *strings; /* likewise, those of labels */
 	uint64_t *mappings; /* likewise, of those whose content is all copied */
 	size_t *whole; /* by index of a mapping: that of the mapping which it is a part of */
 	/*
@@ -32,15 +33,20 @@ struct pprof_copy {
 /* Both profiles are borrowed. The last three fields may be set afterwards. */
 int pprof_copy_init(struct pprof_copy *c, struct pprof *to, const struct pprof_read *from);
 void pprof_copy_deinit(struct pprof_copy *c);
-/*
- * Adds the locations of SAMPLE, from its location number FIRST outwards. The ids are innermost
- * first; what is beyond PPROF_MAX_FRAMES is cut off.
+/* Adds all locations in their order, for who wants most of them: equal tables need little search.
  */
+int pprof_copy_all(struct pprof_copy *c);
+/*
+ * Adds the locations IDS, or those of SAMPLE, from its location number FIRST outwards. The ids are
+ * innermost first; what is beyond PPROF_MAX_FRAMES is cut off.
+ */
+int pprof_copy_locations(struct pprof_copy *c, const uint64_t *ids, size_t count,
+	uint64_t ret_stack[PPROF_MAX_FRAMES], size_t *ret_depth);
 int pprof_copy_stack(struct pprof_copy *c, const Perftools__Profiles__Sample *sample, size_t first,
 	uint64_t ret_stack[PPROF_MAX_FRAMES], size_t *ret_depth);
-/* Their texts are FROM's. Returns how many; what is beyond PPROF_MAX_LABELS is left out. */
-size_t pprof_copy_labels(const struct pprof_copy *c, const Perftools__Profiles__Sample *sample,
-	struct pprof_label ret_labels[PPROF_MAX_LABELS]);
+/* Texts are FROM's, and their numbers in TO. */
+int pprof_copy_label(struct pprof_copy *c, const struct pprof_sample_label *label,
+	struct pprof_label *ret_label);
 
 /*
  * The time that several profiles cover: files of one window, one for each group of processes, cover

@@ -9,6 +9,7 @@
 #include "base/cleanup.h"
 #include "base/gzip.h"
 #include "base/io.h"
+#include "pprof/pprof_unpack.h"
 
 /* ---- checking ------------------------------------------------------------------------------ */
 static bool pprof_read_is_string(const Perftools__Profiles__Profile *p, int64_t string)
@@ -23,18 +24,6 @@ const char *pprof_read_text(const struct pprof_read *profile, int64_t string)
 		       : "";
 }
 
-/* Most tools number from 1 on, without gaps. */
-bool pprof_read_location(const struct pprof_read *profile, uint64_t id, uint64_t *ret_index)
-{
-	const Perftools__Profiles__Profile *p = profile->message;
-
-	if (id && id <= p->n_location && p->location[id - 1]->id == id) {
-		*ret_index = id - 1;
-		return true;
-	}
-	return map_get(&profile->locations, id, ret_index);
-}
-
 static bool types_are_good(const Perftools__Profiles__Profile *p)
 {
 	for (size_t i = 0; i < p->n_sample_type; i++) {
@@ -45,13 +34,18 @@ static bool types_are_good(const Perftools__Profiles__Profile *p)
 	return p->n_sample_type > 0;
 }
 
-static int pprof_read_add_id(struct map *map, uint64_t id, size_t index)
+static int pprof_read_add_id(struct pprof_ids *ids, uint64_t id, size_t index)
 {
 	uint64_t other;
 
-	if (!id || map_get(map, id, &other))
+	if (!id || pprof_ids_get(ids, id, &other))
 		return -EBADMSG;
-	return map_set(map, id, index);
+	if (index >= PPROF_READ_MAX_ENTRIES)
+		return -E2BIG;
+	if (id != index + 1 || ids->counted != index)
+		return map_set(&ids->others, id, index);
+	ids->counted++;
+	return 0;
 }
 
 static int index_mappings(struct pprof_read *profile)
@@ -96,12 +90,12 @@ static int index_locations(struct pprof_read *profile)
 
 		err = pprof_read_add_id(&profile->locations, location->id, i);
 		if (location->mapping_id &&
-			!map_get(&profile->mappings, location->mapping_id, &index))
+			!pprof_ids_get(&profile->mappings, location->mapping_id, &index))
 			err = -EBADMSG;
 		for (size_t k = 0; k < location->n_line && !err; k++) {
 			uint64_t id = location->line[k]->function_id;
 
-			if (id && !map_get(&profile->functions, id, &index))
+			if (id && !pprof_ids_get(&profile->functions, id, &index))
 				err = -EBADMSG;
 		}
 	}
@@ -117,7 +111,7 @@ static bool sample_is_good(const struct pprof_read *profile, size_t number)
 	if (sample->n_value != p->n_sample_type)
 		return false;
 	for (size_t i = 0; i < sample->n_location_id; i++) {
-		if (!pprof_read_location(profile, sample->location_id[i], &index))
+		if (!pprof_ids_get(&profile->locations, sample->location_id[i], &index))
 			return false;
 	}
 	for (size_t i = 0; i < sample->n_label; i++) {
@@ -126,6 +120,48 @@ static bool sample_is_good(const struct pprof_read *profile, size_t number)
 			return false;
 	}
 	return true;
+}
+
+static int pprof_read_check_samples(struct pprof_read *profile)
+{
+	for (size_t i = 0; i < profile->message->n_sample; i++) {
+		if (!sample_is_good(profile, i))
+			return -EBADMSG;
+	}
+	return 0;
+}
+
+static bool pprof_read_is_good(const struct pprof_read *profile, const struct pprof_samples *s)
+{
+	const size_t depth = MIN(s->location_count, (size_t)PPROF_MAX_FRAMES);
+	uint64_t index;
+
+	if (s->value_count != profile->message->n_sample_type)
+		return false;
+	for (size_t i = 0; i < depth && !s->same_stack; i++) {
+		if (!pprof_ids_get(&profile->locations, s->locations[i], &index))
+			return false;
+	}
+	for (size_t i = 0; i < MIN(s->label_count, (size_t)PPROF_MAX_LABELS); i++) {
+		if (!pprof_read_is_string(profile->message, s->labels[i].key) ||
+			!pprof_read_is_string(profile->message, s->labels[i].str))
+			return false;
+	}
+	return true;
+}
+
+static int pprof_read_check_encoded(struct pprof_read *profile)
+{
+	struct pprof_samples samples;
+	bool good = true;
+
+	pprof_read_samples(profile, &samples);
+	while (good && pprof_samples_next(&samples)) {
+		good = pprof_read_is_good(profile, &samples);
+		profile->most_locations = MAX(profile->most_locations, samples.location_count);
+		profile->most_labels = MAX(profile->most_labels, samples.label_count);
+	}
+	return good && !samples.rest.bad ? 0 : -EBADMSG;
 }
 
 static int pprof_read_check(struct pprof_read *profile, const char **ret_why)
@@ -148,11 +184,8 @@ static int pprof_read_check(struct pprof_read *profile, const char **ret_why)
 	if (err)
 		return err;
 	*ret_why = "a sample refers to something that is not there, or has too few values";
-	for (size_t i = 0; i < p->n_sample; i++) {
-		if (!sample_is_good(profile, i))
-			return -EBADMSG;
-	}
-	return 0;
+	return profile->plain.size ? pprof_read_check_encoded(profile)
+				   : pprof_read_check_samples(profile);
 }
 
 /* ---- reading ------------------------------------------------------------------------------- */
@@ -179,32 +212,13 @@ static void budget_free(void *context, void *memory)
 	free(memory);
 }
 
-static void *memory_alloc(void *context, size_t size)
-{
-	return arena_alloc(context, size);
-}
-
-static void memory_free(void *context, void *memory)
-{
-	(void)context;
-	(void)memory;
-}
-
-/* MEMORY: where the message goes; NULL = it is freed piece by piece. */
-static int pprof_read_unpack(const struct buffer *plain, struct arena *memory,
-	Perftools__Profiles__Profile **ret_message)
+static int pprof_read_unpack(const struct buffer *plain, Perftools__Profiles__Profile **ret_message)
 {
 	struct budget budget = { UNPACKED_BYTES };
 	ProtobufCAllocator allocator = { budget_alloc, budget_free, &budget };
 
-	if (memory)
-		allocator = (ProtobufCAllocator){ memory_alloc, memory_free, memory };
-
 	*ret_message = perftools__profiles__profile__unpack(&allocator, plain->size, plain->bytes);
-	if (*ret_message)
-		return 0;
-	/* Too little memory says nothing about the file. */
-	return memory && memory->error ? memory->error : -EBADMSG;
+	return *ret_message ? 0 : -EBADMSG;
 }
 
 static int read_plain(int dir_fd, const char *path, struct buffer *plain)
@@ -223,6 +237,26 @@ static int read_plain(int dir_fd, const char *path, struct buffer *plain)
 					      : buffer_append(plain, file.bytes, file.size);
 }
 
+/* WHOLE: as pprof_read_at(). */
+static int pprof_read_decode(
+	struct buffer *plain, bool whole, struct pprof_read *profile, const char **ret_why)
+{
+	int err;
+
+	map_init(&profile->mappings.others, PPROF_READ_MAX_ENTRIES);
+	map_init(&profile->locations.others, PPROF_READ_MAX_ENTRIES);
+	map_init(&profile->functions.others, PPROF_READ_MAX_ENTRIES);
+	arena_init(&profile->memory, UNPACKED_BYTES);
+	buffer_init(&profile->plain, PPROF_READ_PLAIN_BYTES);
+	if (whole) {
+		profile->plain = *plain;
+		buffer_init(plain, PPROF_READ_PLAIN_BYTES);
+	}
+	err = whole ? pprof_unpack(&profile->plain, &profile->memory, &profile->message)
+		    : pprof_read_unpack(plain, &profile->message);
+	return err ? err : pprof_read_check(profile, ret_why);
+}
+
 static int pprof_read_below(int dir_fd, const char *path, bool whole,
 	struct pprof_read *ret_profile, const char **ret_why)
 {
@@ -232,25 +266,15 @@ static int pprof_read_below(int dir_fd, const char *path, bool whole,
 
 	*ret_why = "it is neither pprof nor gzip-compressed pprof";
 	buffer_init(&plain, PPROF_READ_PLAIN_BYTES);
-	if (whole)
-		arena_init(&profile.memory, UNPACKED_BYTES);
 	err = read_plain(dir_fd, path, &plain);
-	if (!err)
-		err = pprof_read_unpack(&plain, whole ? &profile.memory : NULL, &profile.message);
-	if (err) {
-		arena_deinit(&profile.memory);
+	if (err)
 		return err;
-	}
-	map_init(&profile.mappings, PPROF_READ_MAX_ENTRIES);
-	map_init(&profile.locations, PPROF_READ_MAX_ENTRIES);
-	map_init(&profile.functions, PPROF_READ_MAX_ENTRIES);
-	err = pprof_read_check(&profile, ret_why);
-	if (err) {
+	err = pprof_read_decode(&plain, whole, &profile, ret_why);
+	if (err)
 		pprof_read_deinit(&profile);
-		return err;
-	}
-	*ret_profile = profile;
-	return 0;
+	else
+		*ret_profile = profile;
+	return err;
 }
 
 int pprof_read_at(
@@ -264,16 +288,22 @@ int pprof_read_file(const char *path, struct pprof_read *ret_profile, const char
 	return pprof_read_below(AT_FDCWD, path, false, ret_profile, ret_why);
 }
 
+void pprof_read_samples(const struct pprof_read *profile, struct pprof_samples *ret_samples)
+{
+	pprof_samples_begin(ret_samples, cursor_over(profile->plain.bytes, profile->plain.size));
+}
+
 void pprof_read_deinit(struct pprof_read *profile)
 {
 	ProtobufCAllocator allocator = { budget_alloc, budget_free, NULL };
 
-	map_deinit(&profile->mappings);
-	map_deinit(&profile->locations);
-	map_deinit(&profile->functions);
+	map_deinit(&profile->mappings.others);
+	map_deinit(&profile->locations.others);
+	map_deinit(&profile->functions.others);
 	if (profile->memory.chunks)
 		arena_deinit(&profile->memory);
 	else if (profile->message)
 		perftools__profiles__profile__free_unpacked(profile->message, &allocator);
+	buffer_deinit(&profile->plain);
 	*profile = (struct pprof_read){ 0 };
 }

@@ -75,6 +75,7 @@ struct pprof {
 	size_t facts_capacity;
 	int64_t *values; /* type_count per sample, starting with sample 1 */
 	size_t values_capacity;
+	uint32_t last_sample; /* 0 = none */
 	struct label_record last_labels[PPROF_MAX_LABELS]; /* of the last sample, in its order */
 	uint32_t *comments; /* string ids */
 	size_t comment_count, comment_capacity;

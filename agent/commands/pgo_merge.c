@@ -111,9 +111,9 @@ static bool pgo_merge_is_kernel(const struct pgo_input *in, uint64_t id)
 	const MESSAGE(Location) * location;
 	uint64_t index = 0;
 
-	map_get(&in->profile->locations, id, &index);
+	pprof_ids_get(&in->profile->locations, id, &index);
 	location = in->profile->message->location[index];
-	if (!map_get(&in->profile->mappings, location->mapping_id, &index))
+	if (!pprof_ids_get(&in->profile->mappings, location->mapping_id, &index))
 		return false;
 	return *pprof_read_text(in->profile, in->profile->message->mapping[index]->filename) == '[';
 }

@@ -58,7 +58,7 @@ static const MESSAGE(Mapping) *
 {
 	uint64_t index;
 
-	if (!map_get(&s->profile->mappings, location->mapping_id, &index))
+	if (!pprof_ids_get(&s->profile->mappings, location->mapping_id, &index))
 		return NULL;
 	return s->profile->message->mapping[index];
 }
@@ -67,7 +67,7 @@ static const MESSAGE(Location) * pgo_samples_location(const struct pgo_samples *
 {
 	uint64_t index = 0;
 
-	map_get(&s->profile->locations, id, &index); /* checked when the profile was read */
+	pprof_ids_get(&s->profile->locations, id, &index); /* checked when the profile was read */
 	return s->profile->message->location[index];
 }
 
@@ -99,7 +99,7 @@ static bool pgo_samples_of_program(const struct pgo_samples *s, const MESSAGE(Sa
 		const MESSAGE(Location) *location = pgo_samples_location(s, sample->location_id[i]);
 		uint64_t index;
 
-		if (map_get(&s->profile->mappings, location->mapping_id, &index) &&
+		if (pprof_ids_get(&s->profile->mappings, location->mapping_id, &index) &&
 			s->mapped[index])
 			return true;
 	}
@@ -138,7 +138,7 @@ static bool pgo_samples_is_go(const struct pgo_samples *s, const MESSAGE(Locatio
 		uint64_t index;
 		size_t length;
 
-		if (!map_get(&s->profile->functions, location->line[i]->function_id, &index))
+		if (!pprof_ids_get(&s->profile->functions, location->line[i]->function_id, &index))
 			continue;
 		file = pgo_samples_text(s, s->profile->message->function[index]->filename);
 		length = strlen(file);

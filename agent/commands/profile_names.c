@@ -81,7 +81,7 @@ static uint64_t next_function_id(struct adding *a)
 
 	do {
 		a->last_id++;
-	} while (map_get(&a->profile->functions, a->last_id, &index));
+	} while (pprof_ids_get(&a->profile->functions, a->last_id, &index));
 	return a->last_id;
 }
 
@@ -117,7 +117,7 @@ static const MESSAGE(Function) * function_of(const struct adding *a, const MESSA
 {
 	uint64_t index;
 
-	if (!map_get(&a->profile->functions, line->function_id, &index))
+	if (!pprof_ids_get(&a->profile->functions, line->function_id, &index))
 		return NULL;
 	return a->message->function[index];
 }
@@ -213,7 +213,7 @@ static int profile_names_add_names(struct adding *a, struct profile_names_counts
 		if (profile_names_is_named(a, location))
 			continue;
 		counts->nameless++;
-		if (!map_get(&a->profile->mappings, location->mapping_id, &mapping))
+		if (!pprof_ids_get(&a->profile->mappings, location->mapping_id, &mapping))
 			continue;
 		count = a->options->look_up(
 			a->options->context, mapping, location->address, frames, INDEX_MAX_FRAMES);
@@ -296,7 +296,7 @@ static int index_new_functions(struct adding *a, size_t first)
 	int err = 0;
 
 	for (size_t i = first; i < a->message->n_function && !err; i++)
-		err = map_set(&a->profile->functions, a->message->function[i]->id, i);
+		err = map_set(&a->profile->functions.others, a->message->function[i]->id, i);
 	return err;
 }
 
@@ -327,7 +327,7 @@ static int set_flags(struct adding *a)
 	for (size_t i = 0; i < a->message->n_location; i++) {
 		const MESSAGE(Location) *location = a->message->location[i];
 
-		if (map_get(&a->profile->mappings, location->mapping_id, &number))
+		if (pprof_ids_get(&a->profile->mappings, location->mapping_id, &number))
 			note_lacks(a, location, &lacks[number]);
 	}
 	for (size_t i = 0; i < a->message->n_mapping; i++) {

@@ -160,7 +160,7 @@ static int add_mapping(struct splitter *s, uint64_t id, uint64_t *ret_id)
 	uint64_t index;
 	int err;
 
-	if (!id || !map_get(&s->profile->mappings, id, &index)) {
+	if (!id || !pprof_ids_get(&s->profile->mappings, id, &index)) {
 		*ret_id = 0;
 		return 0;
 	}
@@ -186,7 +186,7 @@ static void copy_line(const struct splitter *s, const Perftools__Profiles__Line 
 	uint64_t index;
 
 	*ret_line = (struct pprof_line){ .name = "", .system_name = "", .file = "" };
-	if (!map_get(&s->profile->functions, line->function_id, &index))
+	if (!pprof_ids_get(&s->profile->functions, line->function_id, &index))
 		return;
 	function = s->profile->message->function[index];
 	*ret_line = (struct pprof_line){
@@ -209,7 +209,7 @@ static int upload_payloads_add_location(struct splitter *s, uint64_t id, uint64_
 	size_t count;
 	int err;
 
-	map_get(&s->profile->locations, id, &index);
+	pprof_ids_get(&s->profile->locations, id, &index);
 	if (s->ids[index]) {
 		*ret_id = s->ids[index];
 		return 0;
@@ -303,7 +303,7 @@ static int add_comment(struct splitter *s, const char *text)
 
 	if (!file_hash_parse(text, &id, &hex))
 		return pprof_comment(s->piece, text);
-	if (!map_get(&s->profile->mappings, id, &index) || !s->mapping_ids[index])
+	if (!pprof_ids_get(&s->profile->mappings, id, &index) || !s->mapping_ids[index])
 		return 0;
 	file_hash_comment(s->mapping_ids[index], hex, comment);
 	return pprof_comment(s->piece, comment);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* `fathom upload` reads any file and makes payloads from it. */
+/* `fathom upload` and merges read any file; one makes payloads from it. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -21,6 +21,23 @@ static int check_payload(void *context, const struct payload *payload)
 	return 0;
 }
 
+/* The same profile, but its samples stay encoded. Returns how many it has. */
+static size_t count_encoded(const char *path)
+{
+	struct pprof_samples samples;
+	struct pprof_read profile;
+	const char *why;
+	size_t count = 0;
+
+	if (pprof_read_at(AT_FDCWD, path, &profile, &why))
+		return 0;
+	pprof_read_samples(&profile, &samples);
+	while (pprof_samples_next(&samples))
+		count++;
+	pprof_read_deinit(&profile);
+	return count;
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	int fd = memfd_create("fuzz", MFD_CLOEXEC);
@@ -28,12 +45,16 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct upload_series series = { .external = &external, .service = "f", .time_ns = 1 };
 	struct pprof_read profile;
 	const char *why;
+	size_t encoded;
 	char path[32];
 
 	if (fd < 0 || io_write_all(fd, data, size))
 		abort();
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	encoded = count_encoded(path);
 	if (!pprof_read_file(path, &profile, &why)) {
+		if (encoded && encoded != profile.message->n_sample)
+			abort();
 		upload_payloads(&profile, &series, check_payload, NULL);
 		pprof_read_deinit(&profile);
 	}

@@ -232,10 +232,10 @@ static const MESSAGE(Function) *
 {
 	uint64_t index;
 
-	assert_true(map_get(&p->locations, sample->location_id[depth], &index));
+	assert_true(pprof_ids_get(&p->locations, sample->location_id[depth], &index));
 	assert_int_equal(p->message->location[index]->address, 0);
-	assert_true(
-		map_get(&p->functions, p->message->location[index]->line[0]->function_id, &index));
+	assert_true(pprof_ids_get(
+		&p->functions, p->message->location[index]->line[0]->function_id, &index));
 	return p->message->function[index];
 }
 

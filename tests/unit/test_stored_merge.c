@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Stored profiles as one: sums, files apart, selection, types that differ, limits. */
 #include <errno.h>
+#include <fcntl.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -98,12 +99,34 @@ static const struct stored_merge_source *named(const char *name)
 	return &source;
 }
 
+/* As the child reads it. */
+static int add_profile(struct stored_merge *m, const struct stored_merge_source *source,
+	const struct pprof_read *profile)
+{
+	size_t size = perftools__profiles__profile__get_packed_size(profile->message);
+	autofree uint8_t *bytes = malloc(size);
+	struct pprof_read encoded;
+	const char *why;
+	int fd = mkstemp(path), err;
+
+	assert_true(fd >= 0);
+	perftools__profiles__profile__pack(profile->message, bytes);
+	assert_int_equal(io_write_all(fd, bytes, size), 0);
+	assert_int_equal(pprof_read_at(AT_FDCWD, path, &encoded, &why), 0);
+	close(fd);
+	unlink(path);
+	memcpy(path + strlen(path) - 6, "XXXXXX", 6);
+	err = stored_merge_add(m, source, &encoded);
+	pprof_read_deinit(&encoded);
+	return err;
+}
+
 static void add_from(struct stored_merge *m, const struct stored_merge_source *source,
 	const struct test_file *file)
 {
 	struct pprof_read read = file_of(file);
 
-	assert_int_equal(stored_merge_add(m, source, &read), 0);
+	assert_int_equal(add_profile(m, source, &read), 0);
 	pprof_read_deinit(&read);
 }
 
@@ -363,7 +386,7 @@ static void ten_minutes_have_the_sums_of_their_minutes(void **state)
 	struct pprof_read minutes = minutes_of_windows(), p;
 
 	(void)state;
-	assert_int_equal(stored_merge_add(m, &ten_minutes, &minutes), 0);
+	assert_int_equal(add_profile(m, &ten_minutes, &minutes), 0);
 	p = merged(m);
 	assert_int_equal(sum_of(&p, 0), sum_of(&minutes, 0));
 	assert_int_equal(sum_of(&p, 1), sum_of(&minutes, 1));
@@ -386,7 +409,7 @@ static void minutes_are_chosen_and_stay_apart(void **state)
 
 	(void)state;
 	add(m, "before", &first);
-	assert_int_equal(stored_merge_add(m, &ten_minutes, &minutes), 0);
+	assert_int_equal(add_profile(m, &ten_minutes, &minutes), 0);
 	p = merged(m);
 	assert_string_equal(pprof_read_text(&p, p.message->comment[1]), "file 10 cpu t#1");
 	assert_string_equal(pprof_read_text(&p, p.message->comment[4]), "file 10 cpu t#10");
@@ -398,7 +421,7 @@ static void minutes_are_chosen_and_stay_apart(void **state)
 	pprof_read_deinit(&p);
 	m = begin(&(struct stored_merge_options){ 0 });
 	one.minutes = 0x200;
-	assert_int_equal(stored_merge_add(m, &one, &minutes), 0);
+	assert_int_equal(add_profile(m, &one, &minutes), 0);
 	p = merged(m);
 	assert_int_equal(sum_of(&p, 0), 4);
 	assert_int_equal(p.message->duration_nanos, minutes.message->duration_nanos / 2);
@@ -420,7 +443,7 @@ static void what_does_not_fit_is_not_replaced(void **state)
 		deep[i] = own[0];
 	sample->location_id = deep;
 	sample->n_location_id = ARRAY_SIZE(deep);
-	assert_int_equal(stored_merge_add(m, named("deep"), &read), -E2BIG);
+	assert_int_equal(add_profile(m, named("deep"), &read), -E2BIG);
 	sample->location_id = own;
 	sample->n_location_id = 2;
 	pprof_read_deinit(&read);
@@ -499,9 +522,9 @@ static void deeper_stacks_than_ours_are_unread(void **state)
 		deep[i] = own[0];
 	sample->location_id = deep;
 	sample->n_location_id = ARRAY_SIZE(deep);
-	assert_int_equal(stored_merge_add(m, named("day/deep"), &read), 0);
+	assert_int_equal(add_profile(m, named("day/deep"), &read), 0);
 	sample->n_location_id = PPROF_MAX_FRAMES;
-	assert_int_equal(stored_merge_add(m, named("day/a"), &read), 0);
+	assert_int_equal(add_profile(m, named("day/a"), &read), 0);
 	sample->location_id = own;
 	sample->n_location_id = 2;
 	pprof_read_deinit(&read);
@@ -526,7 +549,7 @@ static void a_merge_has_a_limit(void **state)
 		snprintf(comm, sizeof(comm), "c%d", i);
 		file.comm = comm;
 		read = file_of(&file);
-		err = stored_merge_add(m, named("a"), &read);
+		err = add_profile(m, named("a"), &read);
 		pprof_read_deinit(&read);
 	}
 	assert_int_equal(err, -E2BIG);

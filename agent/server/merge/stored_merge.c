@@ -63,7 +63,15 @@ struct stored_file {
 	size_t first; /* number of its first minute, or its own */
 	struct pprof_copy copy;
 	size_t types[PPROF_MAX_TYPES]; /* numbers of its types in the merge */
+	bool counts[PPROF_MAX_TYPES], times[PPROF_MAX_TYPES]; /* what its types are */
 	size_t type_count;
+	struct pprof_samples samples; /* the sample that is added */
+	uint64_t stack[PPROF_MAX_FRAMES]; /* its stack in the merge */
+	size_t depth;
+	bool has_stack; /* it is there */
+	struct pprof_label labels[PPROF_MAX_LABELS]; /* of the sample that was added last */
+	size_t label_count;
+	bool has_last; /* one was added, and with this stack */
 };
 
 int stored_merge_create(const struct stored_merge_options *options, struct stored_merge **ret_merge)
@@ -184,6 +192,8 @@ static int stored_file_match_types(struct stored_file *f)
 	for (; f->type_count < p->n_sample_type && !err; f->type_count++) {
 		const struct pprof_type type = stored_file_type(f, p->sample_type[f->type_count]);
 
+		f->counts[f->type_count] = !strcmp(type.type, "samples");
+		f->times[f->type_count] = !strcmp(type.type, "cpu");
 		err = stored_merge_type(f->merge, &type, &f->types[f->type_count]);
 	}
 	return err;
@@ -210,26 +220,25 @@ static void stored_file_find_keys(struct stored_file *f)
 	}
 }
 
-static const MESSAGE(Label) * stored_file_label(const MESSAGE(Sample) * sample, int64_t key)
+static const struct pprof_sample_label *stored_file_label(const struct stored_file *f, int64_t key)
 {
-	for (size_t i = 0; i < sample->n_label && key > 0; i++) {
-		if (sample->label[i]->key == key)
-			return sample->label[i];
+	for (size_t i = 0; i < f->samples.label_count && key > 0; i++) {
+		if (f->samples.labels[i].key == key)
+			return &f->samples.labels[i];
 	}
 	return NULL;
 }
 
-static const char *stored_file_text(
-	const struct stored_file *f, const MESSAGE(Sample) * sample, int64_t key)
+static const char *stored_file_text(const struct stored_file *f, int64_t key)
 {
-	const MESSAGE(Label) *label = stored_file_label(sample, key);
+	const struct pprof_sample_label *label = stored_file_label(f, key);
 
 	return label ? pprof_read_text(f->from, label->str) : "";
 }
 
-static const char *stored_file_group(const struct stored_file *f, const MESSAGE(Sample) * sample)
+static const char *stored_file_group(const struct stored_file *f)
 {
-	const char *group = stored_file_text(f, sample, f->key_group);
+	const char *group = stored_file_text(f, f->key_group);
 
 	return *group ? group : f->source->group;
 }
@@ -241,30 +250,28 @@ static bool stored_merge_is_container(const char *id, const char *wanted)
 	return length >= SHORT_CONTAINER_ID ? !strncmp(id, wanted, length) : !strcmp(id, wanted);
 }
 
-static bool stored_merge_is_wanted(const struct stored_file *f, const MESSAGE(Sample) * sample)
+static bool stored_merge_is_wanted(const struct stored_file *f)
 {
 	const struct stored_merge_options *o = &f->merge->options;
 
 	if (o->comm && *o->comm &&
-		strncmp(stored_file_text(f, sample, f->key_comm), o->comm, COMM_BYTES) != 0)
+		strncmp(stored_file_text(f, f->key_comm), o->comm, COMM_BYTES) != 0)
 		return false;
-	if (o->group && *o->group && strcmp(stored_file_group(f, sample), o->group) != 0)
+	if (o->group && *o->group && strcmp(stored_file_group(f), o->group) != 0)
 		return false;
 	return !o->container || !*o->container ||
-	       stored_merge_is_container(
-		       stored_file_text(f, sample, f->key_container), o->container);
+	       stored_merge_is_container(stored_file_text(f, f->key_container), o->container);
 }
 
 /* The minute of a sample, from 0 on. False if that is not wanted. */
-static bool stored_file_minute(
-	const struct stored_file *f, const MESSAGE(Sample) * sample, unsigned int *ret_minute)
+static bool stored_file_minute(const struct stored_file *f, unsigned int *ret_minute)
 {
-	const MESSAGE(Label) * label;
+	const struct pprof_sample_label *label;
 
 	*ret_minute = f->source->minute;
 	if (!f->source->all_minutes || stored_merge_replaces(f->merge->options.form))
 		return true;
-	label = stored_file_label(sample, f->key_minute);
+	label = stored_file_label(f, f->key_minute);
 	if (!label || label->num < 1 || label->num > MAX_MINUTES)
 		return false;
 	*ret_minute = (unsigned int)label->num - 1;
@@ -279,23 +286,22 @@ static void stored_merge_sum(int64_t *sum, int64_t value)
 		*sum = INT64_MAX;
 }
 
-static void stored_file_values(const struct stored_file *f, const MESSAGE(Sample) * sample,
-	int64_t values[PPROF_MAX_TYPES])
+static void stored_file_values(const struct stored_file *f, int64_t values[PPROF_MAX_TYPES])
 {
 	memset(values, 0, PPROF_MAX_TYPES * sizeof(*values));
 	for (size_t i = 0; i < f->type_count; i++) {
-		const struct pprof_type *type = &f->merge->types[f->types[i]];
+		const int64_t value = f->samples.values[i];
 
-		values[f->types[i]] = sample->value[i];
-		if (!strcmp(type->type, "samples"))
-			stored_merge_sum(&f->merge->count, sample->value[i]);
-		if (!strcmp(type->type, "cpu"))
-			stored_merge_sum(&f->merge->time_ns, sample->value[i]);
+		values[f->types[i]] = value;
+		if (f->counts[i])
+			stored_merge_sum(&f->merge->count, value);
+		if (f->times[i])
+			stored_merge_sum(&f->merge->time_ns, value);
 	}
 }
 
 /* Whether the merge has a label of the file's samples, too. */
-static bool stored_file_keeps(const struct stored_file *f, const MESSAGE(Label) * label)
+static bool stored_file_keeps(const struct stored_file *f, const struct pprof_sample_label *label)
 {
 	enum stored_merge_form form = f->merge->options.form;
 
@@ -306,16 +312,19 @@ static bool stored_file_keeps(const struct stored_file *f, const MESSAGE(Label) 
 	return !stored_merge_replaces(form) || label->str || label->num_unit != f->unit_id;
 }
 
-static size_t stored_file_labels(const struct stored_file *f, const MESSAGE(Sample) * sample,
-	struct pprof_label labels[PPROF_MAX_LABELS])
+static int stored_file_labels(
+	struct stored_file *f, struct pprof_label labels[PPROF_MAX_LABELS], size_t *ret_count)
 {
-	size_t count = pprof_copy_labels(&f->copy, sample, labels), kept = 0;
+	int err = 0;
 
-	for (size_t i = 0; i < count; i++) {
-		if (stored_file_keeps(f, sample->label[i]))
-			labels[kept++] = labels[i];
+	*ret_count = 0;
+	for (size_t i = 0; i < f->samples.label_count && !err; i++) {
+		const struct pprof_sample_label *label = &f->samples.labels[i];
+
+		if (stored_file_keeps(f, label))
+			err = pprof_copy_label(&f->copy, label, &labels[(*ret_count)++]);
 	}
-	return kept;
+	return err;
 }
 
 /* The number of a file, or of the minute of one. */
@@ -327,13 +336,12 @@ static int64_t stored_file_number(const struct stored_file *f, unsigned int minu
 }
 
 /* Adds what the form of the merge says of a sample. */
-static size_t stored_file_more_labels(const struct stored_file *f, const MESSAGE(Sample) * sample,
-	unsigned int minute, struct pprof_label labels[PPROF_MAX_LABELS], size_t count)
+static size_t stored_file_more_labels(const struct stored_file *f, unsigned int minute,
+	struct pprof_label labels[PPROF_MAX_LABELS], size_t count)
 {
 	enum stored_merge_form form = f->merge->options.form;
 
-	if (form != STORED_MERGE_SUM && *f->source->group &&
-		!stored_file_label(sample, f->key_group))
+	if (form != STORED_MERGE_SUM && *f->source->group && !stored_file_label(f, f->key_group))
 		labels[count++] =
 			(struct pprof_label){ .key = GROUP_LABEL, .text = f->source->group };
 	if (form == STORED_MERGE_BY_FILE)
@@ -347,33 +355,66 @@ static size_t stored_file_more_labels(const struct stored_file *f, const MESSAGE
 	return count;
 }
 
-static int stored_file_add_sample(struct stored_file *f, const MESSAGE(Sample) * sample)
+static int stored_file_stack(struct stored_file *f)
+{
+	if (f->has_stack)
+		return 0;
+	f->has_stack = true;
+	f->has_last = false;
+	return pprof_copy_locations(
+		&f->copy, f->samples.locations, f->samples.location_count, f->stack, &f->depth);
+}
+
+/* Adds VALUES. A sample is mostly the one before again, at another minute. */
+static int stored_file_add_values(struct stored_file *f, const int64_t *values,
+	const struct pprof_label *labels, size_t label_count)
+{
+	if (f->has_last && f->label_count == label_count &&
+		!memcmp(f->labels, labels, label_count * sizeof(*labels)))
+		return pprof_sample_again(f->merge->pprof, values);
+	f->has_last = true;
+	memcpy(f->labels, labels, label_count * sizeof(*labels));
+	f->label_count = label_count;
+	return pprof_sample(f->merge->pprof, f->stack, f->depth, values, labels, label_count);
+}
+
+static int stored_file_add_sample(struct stored_file *f)
 {
 	struct pprof_label labels[PPROF_MAX_LABELS];
-	uint64_t stack[PPROF_MAX_FRAMES];
 	int64_t values[PPROF_MAX_TYPES];
-	size_t depth, label_count;
+	size_t label_count;
 	unsigned int minute;
 	int err;
 
-	if (!stored_merge_is_wanted(f, sample) || !stored_file_minute(f, sample, &minute))
+	f->has_stack &= f->samples.same_stack;
+	if (!stored_merge_is_wanted(f) || !stored_file_minute(f, &minute))
 		return 0;
-	err = pprof_copy_stack(&f->copy, sample, 0, stack, &depth);
+	err = stored_file_stack(f) ?: stored_file_labels(f, labels, &label_count);
 	if (err)
 		return err;
-	stored_file_values(f, sample, values);
-	label_count = stored_file_labels(f, sample, labels);
-	label_count = stored_file_more_labels(f, sample, minute, labels, label_count);
-	return pprof_sample(f->merge->pprof, stack, depth, values, labels, label_count);
+	stored_file_values(f, values);
+	label_count = stored_file_more_labels(f, minute, labels, label_count);
+	return stored_file_add_values(f, values, labels, label_count);
+}
+
+/* Whether all of its samples are wanted. */
+static bool stored_file_is_whole(const struct stored_file *f)
+{
+	const struct stored_merge_options *o = &f->merge->options;
+
+	return f->source->minutes == f->source->all_minutes && !(o->comm && *o->comm) &&
+	       !(o->group && *o->group) && !(o->container && *o->container);
 }
 
 static int stored_file_add_samples(struct stored_file *f)
 {
-	const MESSAGE(Profile) *p = f->from->message;
 	int err = pprof_copy_init(&f->copy, f->merge->pprof, f->from);
 
-	for (size_t i = 0; i < p->n_sample && !err; i++)
-		err = stored_file_add_sample(f, p->sample[i]);
+	if (!err && stored_file_is_whole(f))
+		err = pprof_copy_all(&f->copy);
+	pprof_read_samples(f->from, &f->samples);
+	while (!err && pprof_samples_next(&f->samples))
+		err = stored_file_add_sample(f);
 	pprof_copy_deinit(&f->copy);
 	return err;
 }
@@ -509,15 +550,13 @@ static int stored_merge_tell_unread(const struct stored_merge *m)
 /* ---- profiles ------------------------------------------------------------------------------- */
 
 /* Whether all of it fits into what is built: nothing is cut off silently. No agent writes more. */
-static bool stored_merge_fits(const MESSAGE(Profile) * p)
+static bool stored_merge_fits(const struct pprof_read *profile)
 {
-	const size_t labels = PPROF_MAX_LABELS - MORE_LABELS;
+	const MESSAGE(Profile) *p = profile->message;
 
-	for (size_t i = 0; i < p->n_sample; i++) {
-		if (p->sample[i]->n_location_id > PPROF_MAX_FRAMES ||
-			p->sample[i]->n_label > labels)
-			return false;
-	}
+	if (profile->most_locations > PPROF_MAX_FRAMES ||
+		profile->most_labels > PPROF_MAX_LABELS - MORE_LABELS)
+		return false;
 	for (size_t i = 0; i < p->n_location; i++) {
 		if (p->location[i]->n_line > PPROF_MAX_LINES)
 			return false;
@@ -549,7 +588,7 @@ int stored_merge_add(struct stored_merge *m, const struct stored_merge_source *s
 	struct stored_file f = { .merge = m, .source = source, .from = profile };
 	int err;
 
-	if (!stored_merge_fits(profile->message))
+	if (!stored_merge_fits(profile))
 		return stored_merge_replaces(m->options.form) ? -E2BIG
 							      : stored_merge_unread(m, source);
 	stored_file_find_keys(&f);

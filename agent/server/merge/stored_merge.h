@@ -64,9 +64,9 @@ int stored_merge_create(
 	const struct stored_merge_options *options, struct stored_merge **ret_merge);
 void stored_merge_destroy(struct stored_merge *m);
 /*
- * Adds the selected samples of PROFILE. One with stacks or labels beyond the limits of pprof.h is
- * unread. After an error (-E2BIG: over the limit, -ENOMEM) the merge
- * is incomplete and may only be destroyed.
+ * Adds the selected samples of PROFILE, of pprof_read_at(). One with stacks or labels beyond the
+ * limits of pprof.h is unread. After an error (-E2BIG: over the limit, -ENOMEM) the merge is
+ * incomplete and may only be destroyed.
  */
 int stored_merge_add(struct stored_merge *m, const struct stored_merge_source *source,
 	const struct pprof_read *profile);
