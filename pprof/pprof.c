@@ -165,7 +165,7 @@ void pprof_destroy(struct pprof *p)
 	free(p->facts);
 	free(p->comments);
 	free(p->values);
-	free(p->sorted);
+	pprof_order_deinit(&p->order);
 	free(p);
 }
 
@@ -323,6 +323,8 @@ int pprof_location(struct pprof *p, uint64_t mapping, uint64_t address,
 		offsetof(struct location_record, lines[line_count]), &number);
 	if (err)
 		return err;
+	if (number == known)
+		pprof_order_deinit(&p->order);
 	if (number == known && mapping)
 		note_facts(p, &record, &p->facts[mapping]);
 	*ret_id = number;
@@ -455,7 +457,7 @@ int pprof_sample(struct pprof *p, const uint64_t *locations, size_t location_cou
 	if (err)
 		return err;
 	if (number == known)
-		free(take(p->sorted));
+		pprof_order_deinit(&p->order);
 	add_values(p, number, number == known, values);
 	p->last_sample = number;
 	return 0;

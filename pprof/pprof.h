@@ -116,10 +116,11 @@ int pprof_add_type(struct pprof *p, const struct pprof_type *type, size_t *ret_n
 /* Replaces these of the options, for callers who know them only at the end. */
 void pprof_set_times(struct pprof *p, int64_t period, int64_t time_ns, int64_t duration_ns);
 /*
- * Samples will be encoded in the order of their stacks from the root on, which makes the message
- * smaller when it is compressed. -ENOMEM: the order stays that in which they were added.
+ * Locations will be encoded in the order of files and addresses, and samples in that of their
+ * stacks from the root on: the message is smaller when it is compressed, and messages of the same
+ * programs have about the same order. -ENOMEM: the order stays that in which they were added.
  */
-int pprof_sort_samples(struct pprof *p);
+int pprof_sort(struct pprof *p);
 size_t pprof_sample_count(const struct pprof *p);
 /* Returns how many bytes of memory the builder holds. */
 size_t pprof_bytes(const struct pprof *p);

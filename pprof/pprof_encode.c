@@ -85,6 +85,11 @@ static int pprof_encode_put_comments(const struct pprof *p, struct buffer *out)
 	return 0;
 }
 
+static uint32_t pprof_encoded_location(const struct pprof *p, uint32_t id)
+{
+	return p->order.location_ids ? p->order.location_ids[id] : id;
+}
+
 static int put_sample(const struct pprof *p, uint32_t id, struct buffer *out)
 {
 	const struct sample_record *record = (const void *)intern_text(&p->samples, id);
@@ -96,7 +101,7 @@ static int put_sample(const struct pprof *p, uint32_t id, struct buffer *out)
 	uint64_t locations[PPROF_MAX_FRAMES];
 
 	for (uint32_t i = 0; i < record->location_count; i++)
-		locations[i] = ids[i];
+		locations[i] = pprof_encoded_location(p, ids[i]);
 	for (uint32_t i = 0; i < record->label_count; i++) {
 		perftools__profiles__label__init(&label[i]);
 		label[i].key = labels[i].key;
@@ -206,7 +211,7 @@ static int put_location(const struct pprof *p, uint32_t id, struct buffer *out)
 		lines[i].column = record->lines[i].column;
 		line_pointers[i] = &lines[i];
 	}
-	location.id = id;
+	location.id = pprof_encoded_location(p, id);
 	location.mapping_id =
 		unnamed_id && !pprof_is_named(p, record) ? unnamed_id : record->mapping;
 	location.address = record->address;
@@ -254,70 +259,14 @@ static int pprof_encode_put_strings(const struct pprof *p, struct buffer *out)
 
 typedef int put_record_fn(const struct pprof *p, uint32_t id, struct buffer *out);
 
-static int put_all(const struct pprof *p, const struct intern *table, put_record_fn *put_record,
-	struct buffer *out)
-{
-	int err;
-
-	for (uint32_t id = 1; id < table->count; id++) {
-		err = put_record(p, id, out);
-		if (err)
-			return err;
-	}
-	return 0;
-}
-
-static const uint32_t *pprof_encode_stack(const struct pprof *p, uint32_t id, uint32_t *ret_depth)
-{
-	const struct sample_record *record = (const void *)intern_text(&p->samples, id);
-	const struct label_record *labels = (const void *)(record + 1);
-
-	*ret_depth = record->location_count;
-	return (const void *)(labels + record->label_count);
-}
-
-static int compare_samples(const void *left, const void *right, void *context)
-{
-	const struct pprof *p = context;
-	const uint32_t a = *(const uint32_t *)left, b = *(const uint32_t *)right;
-	uint32_t depth_a, depth_b;
-	const uint32_t *stack_a = pprof_encode_stack(p, a, &depth_a);
-	const uint32_t *stack_b = pprof_encode_stack(p, b, &depth_b);
-
-	while (depth_a && depth_b && stack_a[depth_a - 1] == stack_b[depth_b - 1]) {
-		depth_a--;
-		depth_b--;
-	}
-	if (depth_a && depth_b)
-		return stack_a[depth_a - 1] < stack_b[depth_b - 1] ? -1 : 1;
-	if (depth_a != depth_b)
-		return depth_a < depth_b ? -1 : 1;
-	return a < b ? -1 : a > b;
-}
-
-int pprof_sort_samples(struct pprof *p)
-{
-	size_t count = p->samples.count - 1;
-	uint32_t *sorted = calloc(count + 1, sizeof(*sorted));
-
-	if (!sorted)
-		return -ENOMEM;
-	for (size_t i = 0; i < count; i++)
-		sorted[i] = (uint32_t)i + 1;
-	qsort_r(sorted, count, sizeof(*sorted), compare_samples, p);
-	free(p->sorted);
-	p->sorted = sorted;
-	return 0;
-}
-
-static int put_samples(const struct pprof *p, struct buffer *out)
+/* ORDER: of the ids; NULL = from 1 on. */
+static int put_all(const struct pprof *p, const struct intern *table, const uint32_t *order,
+	put_record_fn *put_record, struct buffer *out)
 {
 	int err = 0;
 
-	if (!p->sorted)
-		return put_all(p, &p->samples, put_sample, out);
-	for (size_t i = 0; i + 1 < p->samples.count && !err; i++)
-		err = put_sample(p, p->sorted[i], out);
+	for (uint32_t id = 1; id < table->count && !err; id++)
+		err = put_record(p, order ? order[id - 1] : id, out);
 	return err;
 }
 
@@ -332,18 +281,18 @@ static int put_profile(struct pprof *p, struct buffer *out)
 	err = pprof_encode_put_comments(p, out);
 	if (err)
 		return err;
-	err = put_samples(p, out);
+	err = put_all(p, &p->samples, p->order.samples, put_sample, out);
 	if (err)
 		return err;
-	err = put_all(p, &p->mappings, put_mapping, out);
+	err = put_all(p, &p->mappings, NULL, put_mapping, out);
 	if (!err)
-		err = put_all(p, &p->mappings, put_unnamed_mapping, out);
+		err = put_all(p, &p->mappings, NULL, put_unnamed_mapping, out);
 	if (err)
 		return err;
-	err = put_all(p, &p->locations, put_location, out);
+	err = put_all(p, &p->locations, p->order.locations, put_location, out);
 	if (err)
 		return err;
-	err = put_all(p, &p->functions, put_function, out);
+	err = put_all(p, &p->functions, NULL, put_function, out);
 	if (err)
 		return err;
 	return pprof_encode_put_strings(p, out);

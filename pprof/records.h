@@ -60,6 +60,12 @@ struct type_strings {
 	uint32_t type, unit;
 };
 
+/* How it is encoded; all NULL = in the order of the ids. */
+struct pprof_order {
+	uint32_t *samples, *locations; /* ids, from the first to the last */
+	uint32_t *location_ids; /* in the message, by id */
+};
+
 enum { PPROF_MAX_COMMENTS = 1 << 16 };
 
 struct pprof {
@@ -68,7 +74,7 @@ struct pprof {
 	uint32_t default_type, drop_frames, keep_frames, doc_url; /* string ids */
 	int64_t period, time_ns, duration_ns;
 	bool no_inlines;
-	uint32_t *sorted; /* ids of the samples; NULL = in the order of their ids */
+	struct pprof_order order;
 	size_t limit_bytes;
 	struct intern strings, mappings, functions, locations, samples;
 	struct mapping_facts *facts; /* by mapping id */
@@ -81,5 +87,6 @@ struct pprof {
 	size_t comment_count, comment_capacity;
 };
 
+void pprof_order_deinit(struct pprof_order *order);
 /* Whether the location has lines and all of their functions have a name. */
 bool pprof_is_named(const struct pprof *p, const struct location_record *location);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Messages of many profiles: the order of their samples, and functions that are known already. */
+/* Messages of many profiles: their order, and functions that are known already. */
 #include <stdarg.h>
 #include <stddef.h>
 #include <errno.h>
@@ -66,7 +66,7 @@ static void samples_in_the_order_of_their_stacks(void **state)
 		add_location(p, 0x1000 + i, NULL);
 	for (int64_t i = 0; i < 4; i++)
 		add_sample(p, stacks[i], i + 1);
-	assert_int_equal(pprof_sort_samples(p), 0);
+	assert_int_equal(pprof_sort(p), 0);
 	automessage *sorted = decode(p);
 	assert_int_equal(sorted->n_sample, 4);
 	for (size_t i = 0; i < 4; i++)
@@ -76,6 +76,40 @@ static void samples_in_the_order_of_their_stacks(void **state)
 	assert_int_equal(message->n_sample, 5);
 	for (size_t i = 0; i < 5; i++)
 		assert_int_equal(message->sample[i]->value[0], i + 1);
+}
+
+/* By file, then by address; samples say the same stacks as before. */
+static void locations_in_the_order_of_files_and_addresses(void **state)
+{
+	static const struct pprof_mapping mappings[] = { { .start = 0x1000, .file = "/b" },
+		{ .start = 0x2000, .file = "/a" } };
+	static const uint64_t addresses[] = { 0x1200, 0x2100, 0x1100, 0x2300 };
+	static const uint64_t in_order[] = { 0x2100, 0x2300, 0x1100, 0x1200 };
+	autopprof *p = new_pprof();
+	uint64_t mapping, ids[4];
+
+	(void)state;
+	for (size_t i = 0; i < 4; i++) {
+		assert_int_equal(pprof_mapping(p, &mappings[i % 2], &mapping), 0);
+		assert_int_equal(pprof_location(p, mapping, addresses[i], NULL, 0, &ids[i]), 0);
+	}
+	for (size_t i = 0; i < 4; i++)
+		add_sample(p, (uint64_t[]){ ids[i], ids[3 - i] }, (int64_t)i + 1);
+	assert_int_equal(pprof_sort(p), 0);
+	automessage *message = decode(p);
+	for (size_t i = 0; i < 4; i++) {
+		assert_int_equal(message->location[i]->id, i + 1);
+		assert_int_equal(message->location[i]->address, in_order[i]);
+	}
+	for (size_t i = 0; i < 4; i++) {
+		const Perftools__Profiles__Sample *sample = message->sample[i];
+		const size_t number = (size_t)sample->value[0] - 1;
+
+		assert_int_equal(
+			message->location[sample->location_id[0] - 1]->address, addresses[number]);
+		assert_int_equal(message->location[sample->location_id[1] - 1]->address,
+			addresses[3 - number]);
+	}
 }
 
 static void a_function_is_added_once_for_many_lines(void **state)
@@ -101,6 +135,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(samples_in_the_order_of_their_stacks),
+		cmocka_unit_test(locations_in_the_order_of_files_and_addresses),
 		cmocka_unit_test(a_function_is_added_once_for_many_lines),
 	};
 

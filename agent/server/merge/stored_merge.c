@@ -622,7 +622,7 @@ static int stored_merge_tell_lost(const struct stored_merge *m)
 static int stored_merge_encode_small(struct stored_merge *m, struct buffer *out)
 {
 	autocall(buffer_deinit) struct buffer plain;
-	int err = pprof_sort_samples(m->pprof);
+	int err = pprof_sort(m->pprof);
 
 	buffer_init(&plain, m->options.limit_bytes);
 	if (!err)
