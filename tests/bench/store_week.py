@@ -4,8 +4,9 @@
 merges of fifteen minutes and of a day cost.
 
 store_week.py STORE: a directory with at least ten minutes of windows of an agent (windows of ten
-seconds). These ten minutes are repeated with shifted times; the files that an agent would have merged by
-then are merged by the agent's own child, once, and repeated likewise. KEEP=1 keeps the week."""
+seconds). All tens of minutes that it has are repeated in turn with shifted times; the files that an agent
+would have merged by then are merged by the agent's own child, once, and repeated likewise. The more there
+are, the nearer is the day to a real one, whose hours have different stacks. KEEP=1 keeps the week."""
 import calendar
 import os
 import re
@@ -50,7 +51,7 @@ def merge(store, form, lines, out=None):
 
 
 def windows_of(source):
-    """[(offset in the slot, path)] of ten minutes of windows."""
+    """Tens of minutes: [[(offset in the slot, path)]]."""
     found = []
     for folder, _, names in os.walk(source):
         for name in names:
@@ -58,8 +59,9 @@ def windows_of(source):
             if m:
                 at = calendar.timegm(time.strptime(m.group(1), "%Y%m%dT%H%M%S"))
                 found.append((at, os.path.join(folder, name)))
-    found = sorted(found)[-60:]
-    return [(10 * i, path) for i, (_, path) in enumerate(found)]
+    found.sort()
+    return [[(10 * i, path) for i, (_, path) in enumerate(found[at:at + 60])]
+            for at in range(len(found) % 60, len(found), 60)]
 
 
 def link(source, store, path):
@@ -72,43 +74,52 @@ def line(path, minutes=0, wanted=None, minute=0):
     return "%x %x %x * %s\n" % (minutes if wanted is None else wanted, minutes, minute, path)
 
 
-def make_week(windows, store):
+def make_week(slots, store):
     """Returns {kind: [(begin, path)]} and the CPU time of each kind of merge."""
     now = int(time.time()) // SLOT * SLOT
     files = {"windows": [], "minutes": [], "merged": []}
-    for begin in range(now - HOUR - SLOT, now, SLOT):
-        for offset, source in windows:
-            path = path_at(begin + offset, "10s.pb.gz")
-            link(source, store, path)
-            files["windows"].append((begin + offset, path))
-    first = [line(p, minute=(b % SLOT) // 60) for b, p in files["windows"][:len(windows)]]
-    bits = sum({1 << offset // 60 for offset, _ in windows})
+    cost = {"minutes": 0, "merged": 0}
     spare = tempfile.mkdtemp()
-    cost = {"minutes": merge(store, MINUTES, first, spare + "/minutes")[0]}
-    for begin in range(now - DAY - SLOT, now - HOUR - SLOT, SLOT):
-        path = path_at(begin, "600s.minutes-%x.pb.gz" % bits)
-        link(spare + "/minutes", store, path)
-        files["minutes"].append((begin, path))
-    cost["merged"] = merge(store, REPLACE, [line(files["minutes"][0][1], bits)], spare + "/merged")[0]
-    for begin in range(now - 7 * DAY, now - DAY - SLOT, SLOT):
-        path = path_at(begin, "600s.merged.pb.gz")
-        link(spare + "/merged", store, path)
-        files["merged"].append((begin, path))
+    bits = 0x3ff
+    for number, windows in enumerate(slots):
+        folder = "%s/%d" % (spare, number)
+        os.mkdir(folder)
+        for offset, source in windows:
+            shutil.copyfile(source, "%s/%d" % (folder, offset))
+        lines = [line("%d/%d" % (number, offset), minute=offset // 60) for offset, _ in windows]
+        cost["minutes"] += merge(spare, MINUTES, lines, folder + "/minutes")[0] / len(slots)
+        cost["merged"] += merge(spare, REPLACE, [line("%d/minutes" % number, bits)],
+                                folder + "/merged")[0] / len(slots)
+
+    def put(kind, begin, rest, source):
+        path = path_at(begin, rest)
+        link(source, store, path)
+        files[kind].append((begin, path))
+    for begin in range(now - 7 * DAY, now, SLOT):
+        number = begin // SLOT % len(slots)
+        if begin >= now - HOUR - SLOT:
+            for offset, source in slots[number]:
+                put("windows", begin + offset, "10s.pb.gz", source)
+        elif begin >= now - DAY - SLOT:
+            put("minutes", begin, "600s.minutes-%x.pb.gz" % bits, "%s/%d/minutes" % (spare, number))
+        else:
+            put("merged", begin, "600s.merged.pb.gz", "%s/%d/merged" % (spare, number))
     shutil.rmtree(spare)
     return now, bits, files, cost
 
 
 def main():
-    windows = windows_of(sys.argv[1])
-    if len(windows) < 60:
-        sys.exit("%d windows: ten minutes of windows of ten seconds are needed" % len(windows))
+    slots = windows_of(sys.argv[1])
+    if not slots:
+        sys.exit("ten minutes of windows of ten seconds are needed")
     os.umask(0o077)
     store = tempfile.mkdtemp(prefix="fathom-week-")
-    now, bits, files, cost = make_week(windows, store)
+    now, bits, files, cost = make_week(slots, store)
     sizes = {kind: [os.path.getsize(os.path.join(store, p)) for _, p in list_] for kind, list_ in files.items()}
     for kind, of in sizes.items():
         print("%-8s %5d files %8.1f MB, %6.1f kB each" % (kind, len(of), sum(of) / 1e6, sum(of) / len(of) / 1e3))
     print("a week   %5d files %8.1f MB" % (sum(map(len, sizes.values())), sum(map(sum, sizes.values())) / 1e6))
+    print("from %d tens of minutes" % len(slots))
     print("merging ten minutes of windows: %.3f CPU s; to one: %.3f CPU s" % (cost["minutes"], cost["merged"]))
     for what, seconds in (("fifteen minutes", 900), ("a day", DAY)):
         lines = [line(p) for b, p in files["windows"] if b >= now - seconds]
