@@ -190,12 +190,12 @@ static void write_cpu(struct json *j, const struct daemon *d)
 	const uint64_t own = clock_cpu_ns(), bpf = daemon_bpf_ns(d);
 	const uint64_t builds = sampler_builds_cpu_ns(d->sampler);
 	const uint64_t files = sampler_file_helper_cpu_ns(d->sampler);
-	const uint64_t traps = daemon_probe_traps_ns(d);
+	const uint64_t traps = daemon_probe_traps_ns(d), merges = d->store_merges_cpu_ns;
 
 	json_object(j, "cpu");
 	json_decimal(j, "budget_percent", d->settings.cpu_share * 100, 3);
-	json_decimal(
-		j, "used_percent", status_percent(own + bpf + builds + files + traps, elapsed), 3);
+	json_decimal(j, "used_percent",
+		status_percent(own + bpf + builds + files + traps + merges, elapsed), 3);
 	if (d->budget.used < 0)
 		json_null(j, "recent_percent");
 	else
@@ -207,6 +207,7 @@ static void write_cpu(struct json *j, const struct daemon *d)
 	json_decimal(j, "index_builds_seconds", status_seconds(builds), 3);
 	json_decimal(j, "file_helper_seconds", status_seconds(files), 3);
 	json_decimal(j, "probe_traps_seconds", status_seconds(traps), 3);
+	json_decimal(j, "store_merges_seconds", status_seconds(merges), 3);
 	json_close(j);
 }
 

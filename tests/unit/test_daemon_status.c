@@ -122,6 +122,7 @@ static void status_has_all_its_parts(void **state)
 
 	b->sampler.sizes = (struct sampler_sizes){ 1001, 1002, 1003, 1004, 1005, 1006 };
 	b->daemon.windows = 77;
+	b->daemon.store_merges_cpu_ns = SECOND * 5 / 4;
 	metrics_add(&b->sampler.metrics, METRIC_MEMORY_CACHES, 5);
 	metrics_add(&b->sampler.metrics, METRIC_MEMORY_WINDOW, 6);
 	assert_says(b, "\"version\": \"" FATHOM_VERSION "\"");
@@ -130,6 +131,7 @@ static void status_has_all_its_parts(void **state)
 	assert_says(b, "\"frequency_hertz\": {\"configured\": 19, \"effective\": 19}");
 	assert_says(b, "\"bpf_seconds\": 1.500, \"http_seconds\": 0.000, "
 		       "\"index_builds_seconds\": 2.500, \"file_helper_seconds\": 0.125");
+	assert_says(b, "\"store_merges_seconds\": 1.250}");
 	assert_says(b, "\"caches_evicted\": 5, \"windows_ended_early\": 6");
 	assert_says(b, "\"index_bytes\": 1001, \"kallsyms_bytes\": 1002, "
 		       "\"profile_bytes\": 1003, \"bpf_map_bytes\": 1004");
