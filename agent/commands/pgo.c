@@ -330,6 +330,8 @@ static int pgo_list_store(struct pgo *pgo)
 	if (pgo_read_time(pgo->config, SETTING_pgo_from, &from_ns) ||
 		pgo_read_time(pgo->config, SETTING_pgo_to, &to_ns))
 		return EXIT_USAGE;
+	pgo->selection.from_ns = from_ns;
+	pgo->selection.to_ns = to_ns;
 	pgo->store = config_text(pgo->config, SETTING_pgo_store);
 	if (!pgo->store || !*pgo->store)
 		return pgo_usage_error(

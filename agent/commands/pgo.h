@@ -28,12 +28,15 @@ int pgo_files_of_store(
 void pgo_files_deinit(struct pgo_files *files);
 
 /* ---- pgo_samples.c ------------------------------------------------------------------------- */
-/* Whose samples; both NULL: everybody's. */
+/* Whose samples; comm and program NULL: everybody's. */
 struct pgo_selection {
 	const char *comm; /* value of the label `comm`, or NULL */
 	/* Glob on a mapped file: on its path if there is a slash in the glob, else on its name. */
 	const char *program;
 	bool exact; /* PROGRAM is the path itself, no glob */
+	/* Since 1970; both 0 = always. A stored file of ten minutes says the minute of each sample.
+	 */
+	int64_t from_ns, to_ns;
 };
 
 /*

@@ -9,7 +9,12 @@
 
 #define MESSAGE(name) Perftools__Profiles__##name
 
-enum { COMM_BYTES = 15 }; /* what the kernel keeps of a thread's name */
+enum {
+	COMM_BYTES = 15, /* what the kernel keeps of a thread's name */
+	MAX_MINUTES = 16,
+};
+
+static const int64_t MINUTE_NS = INT64_C(60000000000), TEN_MINUTES_NS = INT64_C(600000000000);
 
 static const char *pgo_samples_text(const struct pgo_samples *s, int64_t string)
 {
@@ -116,6 +121,27 @@ static bool pgo_samples_of_comm(const struct pgo_samples *s, const MESSAGE(Sampl
 	return false;
 }
 
+/* Minutes of a stored file count from a round time on (agent/server/store/README.md). */
+static bool pgo_samples_in_time(const struct pgo_samples *s, const MESSAGE(Sample) * sample)
+{
+	const struct pgo_selection *wanted = s->selection;
+	const int64_t time_ns = s->profile->message->time_nanos;
+	const int64_t first_ns = time_ns - time_ns % TEN_MINUTES_NS;
+
+	for (size_t i = 0; i < sample->n_label && (wanted->from_ns || wanted->to_ns); i++) {
+		const int64_t minute = sample->label[i]->num - 1;
+
+		if (strcmp(pgo_samples_text(s, sample->label[i]->key), "fathom_minute") != 0)
+			continue;
+		if (time_ns < 0 || first_ns > INT64_MAX - MAX_MINUTES * MINUTE_NS || minute < 0 ||
+			minute >= MAX_MINUTES)
+			return false;
+		return first_ns + minute * MINUTE_NS < wanted->to_ns &&
+		       first_ns + (minute + 1) * MINUTE_NS > wanted->from_ns;
+	}
+	return true;
+}
+
 bool pgo_samples_wanted(const struct pgo_samples *s, size_t number)
 {
 	const MESSAGE(Sample) *sample = s->profile->message->sample[number];
@@ -125,6 +151,8 @@ bool pgo_samples_wanted(const struct pgo_samples *s, size_t number)
 	if (!count && !time_ns) /* a wait, for example */
 		return false;
 	if (s->selection->comm && !pgo_samples_of_comm(s, sample))
+		return false;
+	if (!pgo_samples_in_time(s, sample))
 		return false;
 	return !s->selection->program || pgo_samples_of_program(s, sample);
 }

@@ -443,6 +443,50 @@ static void options_are_checked(void **state)
 	assert_int_equal(run.status, EXIT_FAILED);
 }
 
+/* ---- files of minutes --------------------------------------------------------------------------
+ */
+
+static bool is_wanted(
+	const struct pprof_read *p, const struct pgo_selection *selection, size_t number)
+{
+	struct pgo_samples samples;
+	const char *why;
+	bool wanted;
+
+	assert_int_equal(pgo_samples_init(&samples, p, selection, &why), 0);
+	wanted = pgo_samples_wanted(&samples, number);
+	pgo_samples_deinit(&samples);
+	return wanted;
+}
+
+/* The first two samples are of the minutes 10 and 11; the numbers are those of their processes. */
+static void minutes_are_of_the_time_asked_for(void **state)
+{
+	static const int64_t nine = (NOON + 540) * S, ten = (NOON + 600) * S;
+	const struct pgo_selection tenth = { .from_ns = nine, .to_ns = ten },
+				   later = { .from_ns = ten, .to_ns = INT64_MAX }, all = { 0 };
+	autocall(pprof_read_deinit) struct pprof_read p = { 0 };
+	char **keys;
+	const char *why;
+
+	(void)state;
+	WRITE("a.pb.gz", NOON + 13, shop_samples);
+	assert_int_equal(pprof_read_file(below("a.pb.gz"), &p, &why), 0);
+	keys = p.message->string_table;
+	for (size_t i = 0; i < p.message->n_string_table; i++) {
+		if (strcmp(keys[i], "pid") != 0)
+			continue;
+		free(keys[i]);
+		keys[i] = strdup("fathom_minute");
+	}
+	assert_true(is_wanted(&p, &tenth, 0));
+	assert_false(is_wanted(&p, &tenth, 1));
+	assert_false(is_wanted(&p, &later, 0));
+	assert_true(is_wanted(&p, &later, 1));
+	assert_true(is_wanted(&p, &all, 0));
+	assert_true(is_wanted(&p, &all, 1));
+}
+
 /* ---- foreign profiles -------------------------------------------------------------------------
  */
 
@@ -583,6 +627,7 @@ static int teardown(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		CASE(minutes_are_of_the_time_asked_for),
 		cmocka_unit_test(times_are_read),
 		cmocka_unit_test(other_texts_are_no_times),
 		CASE(samples_of_one_program_are_summed),
