@@ -147,3 +147,23 @@ const char *kernel_file_debug_name(void)
 		snprintf(name, sizeof(name), "/boot/vmlinux-%s", host.release);
 	return name;
 }
+
+/* The length of NAME without what compilers append. Names of labels begin with a dot. */
+static size_t plain_length(const char *name)
+{
+	return strcspn(name + (*name == '.'), ".") + (*name == '.');
+}
+
+size_t kernel_file_lines(const struct index *index, uint64_t address, const char *name,
+	struct index_frame *ret_frames)
+{
+	size_t count = index_lookup(index, address, ret_frames, INDEX_MAX_FRAMES);
+	struct index_frame *outermost = count ? &ret_frames[count - 1] : NULL;
+	size_t length = plain_length(name);
+
+	if (!count || plain_length(outermost->linkage) != length ||
+		strncmp(outermost->linkage, name, length) != 0)
+		return 0;
+	outermost->name = outermost->linkage = name;
+	return count;
+}

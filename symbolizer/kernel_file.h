@@ -7,9 +7,11 @@
  * comes from the debug file with that build ID: names, lines and inlined functions at link
  * addresses (symbolizer/kallsyms/link_address.h).
  */
+#include <stddef.h>
 #include <stdint.h>
 
 #include "base/module_id.h"
+#include "symbolizer/index/index.h"
 
 /*
  * Returns a sealed memfd with the file, whose text is [START, END), and its identity. -ENOENT if
@@ -21,3 +23,12 @@ int kernel_file_open(uint64_t start, uint64_t end, int *ret_fd, struct module_id
  * Debian's and Ubuntu's have no link by build ID. A static string.
  */
 const char *kernel_file_debug_name(void);
+/*
+ * Looks up ADDRESS, a link address, in INDEX, the kernel's; NAME is what the kernel calls the
+ * function there. Fills RET_FRAMES, INDEX_MAX_FRAMES of them, innermost first, and returns how many
+ * they are; the outermost keeps NAME. 0: the debug file has another function there, since the
+ * kernel is linked elsewhere, or nothing. What compilers append to a name (`.isra.0`, `.cold`)
+ * makes no difference.
+ */
+size_t kernel_file_lines(const struct index *index, uint64_t address, const char *name,
+	struct index_frame *ret_frames);

@@ -176,12 +176,14 @@ static int answer_file(
 	return answer_lines(&(struct source){ .path = path, .index = index }, style);
 }
 
-static int answer_kernel(const struct config *config, const struct symbolize_style *style)
+static int answer_kernel(struct symbolize_indexes *indexes, const struct config *config,
+	const struct symbolize_style *style)
 {
 	autocall(symbolize_kernel_close) struct symbolize_kernel kernel = { 0 };
 
 	if (symbolize_kernel_open(config_flag(config, SETTING_raw), &kernel))
 		return EXIT_FAILED;
+	symbolize_kernel_add_lines(&kernel, indexes);
 	return answer_lines(&(struct source){ .kernel = &kernel }, style);
 }
 
@@ -226,9 +228,12 @@ static const char *misuse(const struct config *config)
 	if (config_given(config, SETTING_symbolize_output) &&
 		!config_given(config, SETTING_profile))
 		return "-o is only for --profile: results go to standard output";
-	if (config_flag(config, SETTING_raw) && !config_flag(config, SETTING_kallsyms) &&
-		!config_given(config, SETTING_symbolize_pid))
+	if (config_flag(config, SETTING_kallsyms) || config_given(config, SETTING_symbolize_pid))
+		return NULL;
+	if (config_flag(config, SETTING_raw))
 		return "--raw is only for addresses of the kernel: with -k or -p";
+	if (config_flag(config, SETTING_kernel_debuginfo))
+		return "--kernel-debuginfo is only for addresses of the kernel: with -k or -p";
 	return NULL;
 }
 
@@ -243,7 +248,7 @@ static int symbolize_run(const struct config *config, const struct symbolize_sty
 	if (config_given(config, SETTING_symbolize_pid))
 		return answer_process(&indexes, config, style);
 	if (config_flag(config, SETTING_kallsyms))
-		return answer_kernel(config, style);
+		return answer_kernel(&indexes, config, style);
 	return answer_file(&indexes, style, config_text(config, SETTING_executable));
 }
 

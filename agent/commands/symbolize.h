@@ -38,10 +38,12 @@ struct symbolize_indexes {
 	const char *debug_directories; /* comma-separated; borrowed from the settings */
 	struct debuginfod *debuginfod; /* NULL = no server is queried */
 	bool wants_functions; /* indexes are to have functions */
+	bool kernel_debuginfo; /* the kernel is to have lines */
 };
 /* A file to be indexed. */
 struct symbolize_file {
 	const char *path; /* for messages, and for lookups below root_fd */
+	const char *also; /* as in struct debug_search */
 	int elf_fd; /* open */
 	int root_fd; /* root directory of the process that maps it; -1 = ours */
 };
@@ -94,12 +96,15 @@ void symbolize_fetch_alternate(const struct symbolize_indexes *indexes, const st
 struct kallsyms;
 struct symbolize_kernel {
 	struct kallsyms *kallsyms;
+	struct index *index; /* of its debug file; NULL: no lines */
 	bool raw; /* addresses without an image are those of the running kernel */
 	bool ambiguity_said; /* that an address may be meant either way, once */
 	char module[80]; /* storage for the module name in the answer */
 };
 /* Opens the kernel's symbols; on failure prints the reason to stderr. */
 int symbolize_kernel_open(bool raw, struct symbolize_kernel *ret_kernel);
+/* Adds lines, if INDEXES asks for them and there is a debug file; says if there is none. */
+void symbolize_kernel_add_lines(struct symbolize_kernel *kernel, struct symbolize_indexes *indexes);
 void symbolize_kernel_close(struct symbolize_kernel *kernel);
 /* True for an address in the kernel's half of the address space. */
 bool symbolize_is_kernel(uint64_t address);

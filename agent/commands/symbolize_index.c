@@ -83,6 +83,7 @@ void symbolize_indexes_init(struct symbolize_indexes *indexes, const struct conf
 {
 	indexes->debug_directories = config_text(config, SETTING_debuginfo_directories);
 	indexes->wants_functions = config_flag(config, SETTING_test_functions);
+	indexes->kernel_debuginfo = config_flag(config, SETTING_kernel_debuginfo);
 	create_cache(indexes, config);
 	symbolize_index_create_debuginfod(indexes, config);
 }
@@ -127,6 +128,7 @@ static struct debug_search search_for(
 		.directories = indexes->debug_directories ? indexes->debug_directories : "",
 		.root_fd = file->root_fd,
 		.path = file->path,
+		.also = file->also,
 	};
 }
 

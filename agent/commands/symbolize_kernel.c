@@ -7,6 +7,7 @@
 #include "agent/commands/symbolize.h"
 #include "base/cleanup.h"
 #include "symbolizer/kallsyms/link_address.h"
+#include "symbolizer/kernel_file.h"
 
 /* A kernel without modules has no /proc/modules. */
 static void place_modules(struct kallsyms *kallsyms)
@@ -37,8 +38,29 @@ int symbolize_kernel_open(bool raw, struct symbolize_kernel *ret_kernel)
 	return err;
 }
 
+void symbolize_kernel_add_lines(struct symbolize_kernel *kernel, struct symbolize_indexes *indexes)
+{
+	const char *name = kernel_file_debug_name();
+	autoclose int fd = -1;
+	struct module_id id;
+	uint64_t start, end;
+
+	if (!indexes->kernel_debuginfo)
+		return;
+	if (link_address_text(kernel->kallsyms, &start, &end) &&
+		!kernel_file_open(start, end, &fd, &id) &&
+		!symbolize_index(indexes, &id,
+			&(struct symbolize_file){
+				.path = name, .also = name, .elf_fd = fd, .root_fd = -1 },
+			&kernel->index) &&
+		index_sources(kernel->index) & INDEX_SOURCE_DWARF)
+		return;
+	fputs("fathom symbolize: the debug file of this kernel was not found: no lines\n", stderr);
+}
+
 void symbolize_kernel_close(struct symbolize_kernel *kernel)
 {
+	index_destroy(kernel->index);
 	kallsyms_destroy(kernel->kallsyms);
 }
 
@@ -88,8 +110,10 @@ static bool find_kaddr(
 void symbolize_kernel(struct symbolize_kernel *kernel, uint64_t address, const char *image,
 	struct symbolize_answer *ret_answer)
 {
+	struct index_frame only;
 	struct ksymbol symbol;
 	uint64_t kaddr, start, end;
+	size_t lines;
 
 	ret_answer->count = 0;
 	ret_answer->name_module = false;
@@ -107,6 +131,14 @@ void symbolize_kernel(struct symbolize_kernel *kernel, uint64_t address, const c
 	ret_answer->module = kernel->module;
 	ret_answer->name_module = *symbol.module;
 	ret_answer->count = 1;
-	ret_answer->frames[0] =
-		(struct index_frame){ .name = symbol.name, .linkage = symbol.name, .file = "" };
+	only = (struct index_frame){ .name = symbol.name, .linkage = symbol.name, .file = "" };
+	ret_answer->frames[0] = only;
+	if (!kernel->index || *symbol.image)
+		return;
+	lines = kernel_file_lines(
+		kernel->index, link_address_of(&symbol, kaddr), symbol.name, ret_answer->frames);
+	if (lines)
+		ret_answer->count = lines;
+	else
+		ret_answer->frames[0] = only;
 }

@@ -173,8 +173,8 @@ static void set_only_frame(struct symbolize_answer *answer, const char *name)
 static void look_up_kernel(struct symbolize_process *p, uint64_t address, const char *image,
 	struct symbolize_answer *answer)
 {
-	if (!p->kernel_tried)
-		(void)symbolize_kernel_open(p->raw, &p->kernel);
+	if (!p->kernel_tried && !symbolize_kernel_open(p->raw, &p->kernel))
+		symbolize_kernel_add_lines(&p->kernel, p->indexes);
 	p->kernel_tried = true;
 	if (p->kernel.kallsyms)
 		symbolize_kernel(&p->kernel, address, image, answer);

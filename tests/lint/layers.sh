@@ -30,7 +30,7 @@ symbolizer/builds: base/ bpf/abi/fetch.h symbolizer/arguments/ symbolizer/index/
 symbolizer/debuginfod: base/ symbolizer/index/index.h symbolizer/sandbox/ symbolizer/builds/
 agent: base/ agent/commands/commands.h agent/sampler/files/file_child.h agent/server/merge/merge_child.h symbolizer/sandboxed/main.h
 agent/settings: base/ agent/latency/latency_report.h agent/sampler/sampler.h agent/sampler/collect/collect.h agent/sampler/functions/patterns.h agent/sampler/process/selection.h agent/server/export/payload.h agent/server/export/labels/ agent/server/export/remote/remote.h bpf/abi/ symbolizer/debuginfod/debuginfod_fetch.h
-agent/commands: base/ agent/settings/ agent/latency/ agent/trace/ agent/trace_arguments/ symbolizer/arguments/ agent/daemon/daemon.h agent/loop/ agent/sampler/ agent/report/ agent/top/ agent/server/store/file_name.h agent/server/export/payload.h agent/server/export/remote/remote.h agent/server/export/remote/remote_kinds.def agent/server/serve/serve.h agent/server/serve/page_file.h pprof/ proto/ bpf/abi/ symbolizer/builds/ symbolizer/debuginfod/ symbolizer/index/ symbolizer/kallsyms/ symbolizer/perf_map/ symbolizer/sandbox/ symbolizer/kernel_image.h symbolizer/vdso.h
+agent/commands: base/ agent/settings/ agent/latency/ agent/trace/ agent/trace_arguments/ symbolizer/arguments/ agent/daemon/daemon.h agent/loop/ agent/sampler/ agent/report/ agent/top/ agent/server/store/file_name.h agent/server/export/payload.h agent/server/export/remote/remote.h agent/server/export/remote/remote_kinds.def agent/server/serve/serve.h agent/server/serve/page_file.h pprof/ proto/ bpf/abi/ symbolizer/builds/ symbolizer/debuginfod/ symbolizer/index/ symbolizer/kallsyms/ symbolizer/perf_map/ symbolizer/sandbox/ symbolizer/kernel_file.h symbolizer/kernel_image.h symbolizer/vdso.h
 agent/loop: base/
 agent/sampler: base/ agent/loop/ agent/sampler/ bpf/abi/ symbolizer/
 agent/sampler/files: base/ symbolizer/sandbox/
@@ -44,7 +44,7 @@ agent/sampler/module_indexes: base/ agent/sampler/process/ agent/sampler/recordi
 agent/sampler/profile: base/ bpf/abi/
 agent/sampler/schedule: base/ agent/loop/ symbolizer/builds/
 agent/sampler/seam: base/ bpf/abi/latency.h bpf/abi/fiber_facts.h agent/sampler/profile/frame.h agent/sampler/profile/sample_type.h symbolizer/index/index_frame.h
-agent/sampler/symbolize: base/ agent/sampler/process/ agent/sampler/profile/frame.h agent/sampler/runtimes/names.h agent/sampler/seam/ symbolizer/index/ symbolizer/kallsyms/ symbolizer/perf_map/ symbolizer/kernel_image.h
+agent/sampler/symbolize: base/ agent/sampler/process/ agent/sampler/profile/frame.h agent/sampler/runtimes/names.h agent/sampler/seam/ symbolizer/index/ symbolizer/kallsyms/ symbolizer/perf_map/ symbolizer/kernel_file.h symbolizer/kernel_image.h
 agent/sampler/windows: base/ agent/loop/ agent/sampler/profile/ agent/sampler/seam/sealed_window.h
 agent/sampler/probes/off_cpu: base/ agent/sampler/collect/ agent/sampler/probes/ agent/sampler/profile/ bpf/abi/ bpf/probes/*.skel.h
 agent/sampler/recording: base/ agent/sampler/collect/ agent/sampler/probes/probes.h agent/sampler/process/selection.h agent/sampler/profile/ agent/sampler/sampler.h agent/report/report.h symbolizer/index/ agent/sampler/seam/

@@ -507,7 +507,7 @@ static void name_in(const char *path, char name[128], int64_t *ret_line)
 	location = profile.message->location[0];
 	if (!location->n_line)
 		return;
-	assert_true(map_get(&profile.functions, location->line[0]->function_id, &index));
+	assert_true(pprof_ids_get(&profile.functions, location->line[0]->function_id, &index));
 	snprintf(
 		name, 128, "%s", pprof_read_text(&profile, profile.message->function[index]->name));
 	*ret_line = location->line[0]->line;

@@ -194,8 +194,8 @@ static void read_names(const char *path, const struct place *places, size_t coun
 		for (size_t j = 0; j < count; j++) {
 			if (l->address != places[j].address || !l->n_line)
 				continue;
-			assert_true(
-				map_get(&profile.functions, l->line[0]->function_id, &function));
+			assert_true(pprof_ids_get(
+				&profile.functions, l->line[0]->function_id, &function));
 			snprintf(found[j], sizeof(found[j]), "%s",
 				pprof_read_text(
 					&profile, profile.message->function[function]->name));

@@ -13,6 +13,7 @@
 #include "base/cleanup.h"
 #include "base/intern.h"
 #include "symbolizer/kallsyms/link_address.h"
+#include "symbolizer/kernel_file.h"
 #include "symbolizer/kernel_image.h"
 
 enum {
@@ -223,37 +224,22 @@ static void set_only_line(struct symbolized *frame, const char *name)
 _Static_assert(PROFILE_FRAME_TENANT_SHIFT + KALLSYMS_TENANT_BITS <= 32, "it fits");
 _Static_assert(MODULE_NUMBER_MAX < 1 << PROFILE_KIND_SHIFT, "a module's number is no kind");
 
-/* The length of NAME without what compilers append: `.cold`, `.isra.0`, `.llvm.123`. */
-static size_t plain_length(const char *name)
-{
-	return strcspn(name + (*name == '.'), ".") + (*name == '.');
-}
-
-/*
- * Adds lines and inlined functions to FRAME of the kernel, which has the name NAME and its link
- * address. The function keeps the name that the kernel has for it. What the debug file calls
- * otherwise has no lines: they may be another function's, if the kernel is linked elsewhere.
- */
+/* Adds lines and inlined functions to FRAME of the kernel, which has its only line already. */
 static void kernel_lines(struct symbolize *s, struct symbolized *frame, const char *name)
 {
 	const struct index *index =
 		s->options.kernel_index ? s->options.kernel_index(s->options.context) : NULL;
-	struct index_frame *outermost;
-	size_t count, length = plain_length(name);
+	size_t count;
 
 	if (!index)
 		return;
 	if (s->options.looks_up)
 		s->options.looks_up(s->options.context);
-	count = index_lookup(index, frame->address, frame->lines, INDEX_MAX_FRAMES);
-	outermost = count ? &frame->lines[count - 1] : NULL;
-	if (!count || plain_length(outermost->linkage) != length ||
-		strncmp(outermost->linkage, name, length) != 0) {
+	count = kernel_file_lines(index, frame->address, name, frame->lines);
+	if (count)
+		frame->line_count = count;
+	else
 		set_only_line(frame, name);
-		return;
-	}
-	outermost->name = outermost->linkage = name;
-	frame->line_count = count;
 }
 
 static int kernel_frame(struct symbolize *s, const struct frame_place *at, struct symbolized *frame)
