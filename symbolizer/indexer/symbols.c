@@ -12,6 +12,7 @@ enum {
 	MAX_SYMBOLS = 1 << 23,
 	MAX_NAME_BYTES = 64 * 1024,
 	SYMBOL_STEPS = 64, /* of work */
+	NOP_BYTES = 4, /* aarch64 */
 };
 
 struct symbol_table {
@@ -79,12 +80,24 @@ static size_t name_length(const char *name, enum writer_symbol_rank rank)
 	return version && version > name ? (size_t)(version - name) : strlen(name);
 }
 
+/*
+ * Signal handlers on aarch64 return to the start of this function of the vDSO (as __restore_rt of
+ * other architectures). The nop before it is there so that the address before their return has an
+ * entry (arch/arm64/kernel/vdso/sigreturn.S); it is to have the name, too.
+ */
+static uint64_t symbols_room_before(const struct symbol_table *t, const char *name)
+{
+	return elf_image_machine(t->image) == EM_AARCH64 && !strcmp(name, "__kernel_rt_sigreturn")
+		       ? NOP_BYTES
+		       : 0;
+}
+
 static int add_symbol(const struct symbol_table *t, const Elf64_Sym *symbol)
 {
 	enum writer_symbol_rank rank = symbols_rank_of(symbol);
 	struct cursor names = t->names;
 	uint32_t string;
-	uint64_t limit;
+	uint64_t limit, before;
 	const char *name;
 	size_t length;
 	int err;
@@ -113,7 +126,9 @@ static int add_symbol(const struct symbol_table *t, const Elf64_Sym *symbol)
 		rank |= WRITER_SYMBOL_LABEL;
 	if (ELF64_ST_TYPE(symbol->st_info) == STT_GNU_IFUNC)
 		rank |= WRITER_SYMBOL_RESOLVER;
-	return writer_symbol(t->writer, symbol->st_value, symbol->st_size, limit, string, rank);
+	before = MIN(symbols_room_before(t, name), symbol->st_value);
+	return writer_symbol(t->writer, symbol->st_value - before,
+		symbol->st_size ? symbol->st_size + before : 0, limit, string, rank);
 }
 
 static int symbols_read_table(struct symbol_table *t, const struct elf_section *section)

@@ -13,7 +13,6 @@ PROGRAMS=DIR takes the programs that are there: BUILD_ONLY=1 (and GOARCH) builds
 """
 import collections
 import os
-import platform
 import re
 import shutil
 import signal
@@ -253,10 +252,9 @@ def is_good(score, may_be_unknown):
 
 def judge_handlers(samples, kind):
     """Weights of samples in signal handlers: all, those with the function by which handlers return and the interrupted
-    function, and those with its caller too. Where libc is stripped, its function to return by is named by its place;
-    that of the vDSO, on aarch64, has no name."""
-    other = kind.cgo or platform.machine() == "aarch64"
-    returns = ("runtime.sigreturn", "runtime.sigreturn__sigaction") + ("", "__restore_rt") * other
+    function, and those with its caller too. Where libc is stripped, its function to return by is named by its place.
+    On aarch64 handlers return by the vDSO."""
+    returns = ("runtime.sigreturn", "runtime.sigreturn__sigaction", "__kernel_rt_sigreturn") + ("", "__restore_rt") * kind.cgo
     handlers = named = whole = 0
     for sample in samples:
         names = [f["func"] for f in sample["frames"] if not f["func"].startswith("[")]  # [truncated: why]

@@ -56,6 +56,30 @@ static void test_both_tables(void **)
 	index_destroy(index);
 }
 
+static void test_the_return_of_a_signal_handler_on_aarch64_has_the_name(void **)
+{
+	struct elf_writer elf;
+	struct index *index;
+
+	begin(&elf);
+	elf.machine = EM_AARCH64;
+	add(&elf, "__kernel_rt_sigreturn", 0x20, 8, STB_GLOBAL);
+	add(&elf, "another", 0x40, 8, STB_GLOBAL);
+	index = index_of(&elf, NULL);
+	assert_string_equal(names(index, 0x1f), "__kernel_rt_sigreturn");
+	assert_string_equal(names(index, 0x1c), "__kernel_rt_sigreturn");
+	assert_string_equal(names(index, 0x27), "__kernel_rt_sigreturn");
+	assert_string_equal(names(index, 0x1b), "");
+	assert_string_equal(names(index, 0x28), "");
+	assert_string_equal(names(index, 0x3f), "");
+	index_destroy(index);
+	begin(&elf);
+	add(&elf, "__kernel_rt_sigreturn", 0x20, 8, STB_GLOBAL);
+	index = index_of(&elf, NULL);
+	assert_string_equal(names(index, 0x1f), "");
+	index_destroy(index);
+}
+
 static void test_versions_are_cut(void **)
 {
 	struct elf_writer elf;
@@ -296,6 +320,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_both_tables),
+		cmocka_unit_test(test_the_return_of_a_signal_handler_on_aarch64_has_the_name),
 		cmocka_unit_test(test_versions_are_cut),
 		cmocka_unit_test(test_what_is_no_function),
 		cmocka_unit_test(test_objects_in_code),
