@@ -33,7 +33,8 @@ def check_recording():
     samples = [s for s in Profile("/tmp/chain.pb.gz").samples if s["labels"].get("comm", "").startswith("chain")]
     count = sum(s["values"][0] for s in samples)
     named = sum(s["values"][0] for s in samples if any(f["func"] == "spin_here" for f in s["frames"]))
-    check(count > 50 and named >= .9 * count, "record: spin_here in %d of %d samples" % (named, count))
+    good = count > 50 and named >= .9 * count
+    check(good, "record: spin_here in %d of %d samples%s" % (named, count, "" if good else "\n" + r.stderr))
 
 
 def check_page():
