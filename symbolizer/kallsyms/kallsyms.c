@@ -237,24 +237,16 @@ int kallsyms_place_modules(struct kallsyms *k, int fd)
 /* The start of the first symbol above KADDR, 0 if there is none. */
 static uint64_t kallsyms_next_start(const struct kallsyms *k, uint64_t kaddr)
 {
-	size_t low = 0, high = k->region_count;
+	size_t count = kallsyms_regions_up_to(k, kaddr);
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (k->regions[middle].base <= kaddr)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	if (low) {
-		const struct region *r = &k->regions[low - 1];
+	if (count) {
+		const struct region *r = &k->regions[count - 1];
 		const struct symbol *next = kallsyms_find_symbol(k, r, kaddr) + 1;
 
 		if (next < k->symbols + r->first + r->count)
 			return r->base + next->offset;
 	}
-	return low < k->region_count ? k->regions[low].base : 0;
+	return count < k->region_count ? k->regions[count].base : 0;
 }
 
 /*

@@ -35,6 +35,8 @@ struct kallsyms {
 	uint64_t replaced_ns; /* when this one was replaced; 0 = never */
 };
 
+/* The number of regions that start at or below KADDR. */
+size_t kallsyms_regions_up_to(const struct kallsyms *k, uint64_t kaddr);
 /* Returns the region of this table, not of those that it replaced, that has KADDR; or NULL. */
 const struct region *kallsyms_find_region(const struct kallsyms *k, uint64_t kaddr);
 /* Returns the last symbol of R at or below KADDR, which is in R. */

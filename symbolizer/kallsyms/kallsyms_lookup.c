@@ -5,7 +5,7 @@
 #include "base/cleanup.h"
 #include "symbolizer/kallsyms/kallsyms_internal.h"
 
-const struct region *kallsyms_find_region(const struct kallsyms *k, uint64_t kaddr)
+size_t kallsyms_regions_up_to(const struct kallsyms *k, uint64_t kaddr)
 {
 	size_t low = 0, high = k->region_count;
 
@@ -17,9 +17,16 @@ const struct region *kallsyms_find_region(const struct kallsyms *k, uint64_t kad
 		else
 			high = middle;
 	}
-	if (!low || kaddr >= k->regions[low - 1].end)
+	return low;
+}
+
+const struct region *kallsyms_find_region(const struct kallsyms *k, uint64_t kaddr)
+{
+	size_t count = kallsyms_regions_up_to(k, kaddr);
+
+	if (!count || kaddr >= k->regions[count - 1].end)
 		return NULL;
-	return &k->regions[low - 1];
+	return &k->regions[count - 1];
 }
 
 /* Free of data-dependent branches: the compiler emits conditional moves. */
