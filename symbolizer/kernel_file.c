@@ -162,8 +162,10 @@ size_t kernel_file_lines(const struct index *index, uint64_t address, const char
 	size_t length = plain_length(name);
 
 	if (!count || plain_length(outermost->linkage) != length ||
-		strncmp(outermost->linkage, name, length) != 0)
-		return 0;
+		strncmp(outermost->linkage, name, length) != 0) {
+		*ret_frames = (struct index_frame){ .name = name, .linkage = name, .file = "" };
+		return 1;
+	}
 	outermost->name = outermost->linkage = name;
 	return count;
 }

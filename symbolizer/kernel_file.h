@@ -26,9 +26,10 @@ const char *kernel_file_debug_name(void);
 /*
  * Looks up ADDRESS, a link address, in INDEX, the kernel's; NAME is what the kernel calls the
  * function there. Fills RET_FRAMES, INDEX_MAX_FRAMES of them, innermost first, and returns how many
- * they are; the outermost keeps NAME. 0: the debug file has another function there, since the
- * kernel is linked elsewhere, or nothing. What compilers append to a name (`.isra.0`, `.cold`)
- * makes no difference.
+ * they are; the outermost has NAME. It is the only one, without a line, if the debug file has
+ * nothing there or another function, since the kernel is linked elsewhere. What compilers append to
+ * a name
+ * (`.isra.0`, `.cold`) makes no difference.
  */
 size_t kernel_file_lines(const struct index *index, uint64_t address, const char *name,
 	struct index_frame *ret_frames);

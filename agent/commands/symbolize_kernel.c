@@ -110,10 +110,8 @@ static bool find_kaddr(
 void symbolize_kernel(struct symbolize_kernel *kernel, uint64_t address, const char *image,
 	struct symbolize_answer *ret_answer)
 {
-	struct index_frame only;
 	struct ksymbol symbol;
 	uint64_t kaddr, start, end;
-	size_t lines;
 
 	ret_answer->count = 0;
 	ret_answer->name_module = false;
@@ -131,14 +129,10 @@ void symbolize_kernel(struct symbolize_kernel *kernel, uint64_t address, const c
 	ret_answer->module = kernel->module;
 	ret_answer->name_module = *symbol.module;
 	ret_answer->count = 1;
-	only = (struct index_frame){ .name = symbol.name, .linkage = symbol.name, .file = "" };
-	ret_answer->frames[0] = only;
+	ret_answer->frames[0] =
+		(struct index_frame){ .name = symbol.name, .linkage = symbol.name, .file = "" };
 	if (!kernel->index || *symbol.image)
 		return;
-	lines = kernel_file_lines(
+	ret_answer->count = kernel_file_lines(
 		kernel->index, link_address_of(&symbol, kaddr), symbol.name, ret_answer->frames);
-	if (lines)
-		ret_answer->count = lines;
-	else
-		ret_answer->frames[0] = only;
 }

@@ -229,17 +229,12 @@ static void kernel_lines(struct symbolize *s, struct symbolized *frame, const ch
 {
 	const struct index *index =
 		s->options.kernel_index ? s->options.kernel_index(s->options.context) : NULL;
-	size_t count;
 
 	if (!index)
 		return;
 	if (s->options.looks_up)
 		s->options.looks_up(s->options.context);
-	count = kernel_file_lines(index, frame->address, name, frame->lines);
-	if (count)
-		frame->line_count = count;
-	else
-		set_only_line(frame, name);
+	frame->line_count = kernel_file_lines(index, frame->address, name, frame->lines);
 }
 
 static int kernel_frame(struct symbolize *s, const struct frame_place *at, struct symbolized *frame)
