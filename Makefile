@@ -5,6 +5,7 @@
 #   make fuzz TIME=10  each fuzz target for some seconds
 #   make mutation      changes the program in small places: do the tests notice?
 #   make bench         figures, beside the peers'     make format     clang-format
+#   make performance   docs/performance.md from them
 #   make install DESTDIR= PREFIX=/usr/local SYSCONFDIR=/etc    make clean
 #   make image         a container image of this machine's architecture: build/fathom-image.tar
 #   make deb, make rpm packages for this distribution: build/fathom.deb, build/fathom.rpm
@@ -100,7 +101,7 @@ elsewhere := $(filter-out $(O)/%,$(filter build/%,$(MAKECMDGOALS)))
 $(if $(elsewhere),$(error SAN=$(SAN) builds in $(O)/, there is nothing to do for $(elsewhere)))
 endif
 
-.PHONY: FORCE all check check-unit check-scenario lint format fuzz bench mutation install image deb rpm clean compile_commands ldlibs
+.PHONY: FORCE all check check-unit check-scenario lint format fuzz bench performance mutation install image deb rpm clean compile_commands ldlibs
 all: $(O)/fathom $(if $(SAN),,$(O)/fathom.1 $(O)/completion/fathom $(O)/completion/_fathom $(O)/completion/fathom.fish compile_commands.json)
 
 # ---- generated code -------------------------------------------------------------------------
@@ -275,6 +276,9 @@ fuzz: $(fuzz_targets)
 	$(Q)tests/fuzz/run $(O) $(TIME)
 bench: all
 	$(Q)tests/bench/run $(O)
+
+performance:
+	$(Q)tests/bench/page $(O)
 mutation:
 	$(Q)tests/mutation/run
 

@@ -80,7 +80,8 @@ class Agent:
 
 
 def agent_figures(hz, seconds, cache):
-    """us per sample, share of a CPU in %, RSS and peak MB, map MB, BPF us per sample."""
+    """us per sample, share of a CPU in %, RssAnon, RSS and peak MB, map MB, BPF us per sample, first sample: ms, CPU
+    ms."""
     agent = Agent(hz, cache)
     try:
         first, first_cpu = agent.first_sample_seconds()
@@ -91,8 +92,8 @@ def agent_figures(hz, seconds, cache):
         cpu = run_seconds(agent.pid) - cpu
         bpf = agent.labelled('fathom_overhead_cpu_seconds_total{part="bpf"}') - bpf
         samples = agent.counter("fathom_samples_total") - samples
-        return (1e6 * cpu / samples, 100 * cpu / seconds, memory_mb(agent.pid, "VmRSS"),
-                memory_mb(agent.pid, "VmHWM"),
+        return (1e6 * cpu / samples, 100 * cpu / seconds, memory_mb(agent.pid, "RssAnon"),
+                memory_mb(agent.pid, "VmRSS"), memory_mb(agent.pid, "VmHWM"),
                 agent.counter("fathom_bpf_map_memory_bytes") / 1e6, 1e6 * bpf / samples,
                 1e3 * first, 1e3 * first_cpu)
     finally:
@@ -111,13 +112,14 @@ def peer_run(argv, seconds, env=None):
     return usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1024, text
 
 
-def perf_figures(hz, seconds):
+def run_of_perf(hz, seconds):
+    """CPU s, samples, peak MB"""
     out = scratch("perf-%d.data" % hz)
     cpu, rss, _ = peer_run(["perf", "record", "-B", "-a", "-g", "-F", str(hz), "-e", "cpu-clock",
                                "-o", out, "--", "sleep", str(seconds)], seconds)
     text = subprocess.run(["perf", "script", "-F", "time", "-i", out], capture_output=True,
                           text=True, check=True).stdout
-    return 1e6 * cpu / max(text.count(":"), 1), rss
+    return cpu, text.count(":"), rss
 
 
 def bcc_sources():
@@ -137,14 +139,15 @@ def bcc_sources():
     return tree
 
 
-def bcc_figures(hz, seconds):
+def run_of_bcc(hz, seconds):
+    """CPU s, samples, peak MB"""
     env = dict(os.environ)
     sources = bcc_sources()
     if sources:
         env["BCC_KERNEL_SOURCE"] = sources
     cpu, rss, text = peer_run(["profile-bpfcc", "-f", "-F", str(hz), str(seconds)], seconds, env)
     samples = sum(int(n) for n in re.findall(r" (\d+)$", text, re.M))
-    return 1e6 * cpu / samples, rss
+    return cpu, samples, rss
 
 
 def churn(cache, storm, hz=97, seconds=12):
@@ -165,16 +168,18 @@ def churn(cache, storm, hz=97, seconds=12):
     return (100 * taken / ((usage.ru_utime + usage.ru_stime) * hz), lost, children / seconds)
 
 
-def beside(show, hz, us, name, program, figures, seconds, runs):
+def beside(show, hz, us, name, program, run_of, seconds, runs):
+    """A peer's CPU time for a sample, without what its start costs: a run of a second is subtracted."""
     if not shutil.which(program):
         show("  " + name, "not installed")
         return
     try:
-        rows = [figures(hz, seconds) for _ in range(runs)]
+        start, whole = ([statistics.median(column) for column in zip(*[run_of(hz, s) for _ in range(runs)])]
+                        for s in (1, 1 + seconds))
     except subprocess.CalledProcessError as e:
         show("  " + name, "died: status %d" % e.returncode)
         return
-    peer_us, rss = [statistics.median(column) for column in zip(*rows)]
+    peer_us, rss = 1e6 * (whole[0] - start[0]) / max(whole[1] - start[1], 1), whole[2]
     show("  " + name, "%.1f us, peak %.1f MB" % (peer_us, rss), "ratio %.2f" % (us / peer_us))
 
 
@@ -182,17 +187,17 @@ def agent(show, seconds, runs, storm):
     cache = scratch("agent-cache")
     for hz in (97, 19):
         rows = [agent_figures(hz, seconds, cache) for _ in range(runs + 1)][1:]  # indexes are made
-        us, percent, rss, peak, maps, bpf, first, first_cpu = [
+        us, percent, anon, rss, peak, maps, bpf, first, first_cpu = [
             statistics.median(column) for column in zip(*rows)]
         show("agent at %d Hz: CPU per sample, names and pprof" % hz,
              "%.1f us (%.2f%% of a CPU)" % (us, percent))
-        show("  resident, peak; BPF maps", "%.1f, %.1f MB; %.1f MB" % (rss, peak, maps))
+        show("  RssAnon, RSS, peak of RSS; BPF maps", "%.1f, %.1f, %.1f MB; %.1f MB" % (anon, rss, peak, maps))
         show("  BPF per sample, both stacks and output", "%.1f us" % bpf)
         show("  start of the program to its first sample",
              "%.0f ms, %.0f CPU ms" % (first, first_cpu))
-        beside(show, hz, us, "perf record -g (no symbols, no pprof)", "perf", perf_figures,
+        beside(show, hz, us, "perf record -g (no symbols, no pprof)", "perf", run_of_perf,
                seconds, runs)
-        beside(show, hz, us, "bcc profile (symbols at the end)", "profile-bpfcc", bcc_figures,
+        beside(show, hz, us, "bcc profile (symbols at the end)", "profile-bpfcc", run_of_bcc,
                seconds, runs)
     show("delivered of processes that live 2 ms",
          "%.1f%%, %d lost, %.0f processes a second" % churn(cache, storm))
