@@ -21,5 +21,6 @@ void counters_add(struct counters *c, const uint64_t now[ABI_COUNTERS], struct m
 	metrics_add(metrics, METRIC_LOST_BPF_ERROR, since[ABI_COUNT_OUTPUT_ERROR]);
 	metrics_add(metrics, METRIC_LOST_SIGHTINGS, since[ABI_COUNT_SIGHTINGS_FULL]);
 	metrics_add(metrics, METRIC_SAMPLES_LEFT_OUT_IN_KERNEL, since[ABI_COUNT_LEFT_OUT]);
+	metrics_add(metrics, METRIC_FIBERS_UNREADABLE, since[ABI_COUNT_FIBER_ERROR]);
 	metrics_add(metrics, METRIC_UNWIND_MISSES, since[ABI_COUNT_UNWIND_MISSES]);
 }
