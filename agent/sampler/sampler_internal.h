@@ -205,5 +205,10 @@ void sampler_stack_hit(
 /* P's program became known: takes its index from the cache and configures its runtime. */
 void sampler_program_known(struct sampler *sampler, struct process *p);
 void sampler_process_ended(struct sampler *sampler, struct process *p);
+/* P maps MAPPING; CHILD was forked from PARENT. */
+void sampler_runtime_mapped(
+	struct sampler *sampler, const struct process *p, const struct mapping *mapping);
+void sampler_runtime_forked(
+	struct sampler *sampler, const struct process *parent, const struct process *child);
 /* Requests the index of P's program, which is built if it is not cached. */
 void sampler_request_program(struct sampler *sampler, struct process *p);

@@ -8,20 +8,71 @@
 
 /* ---- runtimes ------------------------------------------------------------------------------- */
 
-/* Configures the runtime of P's program if its index has arrived. */
-static void runtime_of_program(struct sampler *sampler, const struct process *p)
+/*
+ * The load bias of MAPPING, which has code of INDEX's file. Its first page may begin before the
+ * segment does.
+ */
+static bool load_bias_of(
+	const struct mapping *mapping, const struct index *index, uint64_t *ret_bias)
 {
-	const struct index *index =
-		p->executable ? module_indexes_get(sampler->module_indexes, p->executable) : NULL;
+	for (size_t i = 0; i < index_segment_count(index); i++) {
+		struct index_segment s = index_segment(index, i);
 
-	if (!index || p->ended)
+		if (s.file_off - mapping->file_off >= mapping->end - mapping->start &&
+			mapping->file_off - s.file_off >= s.size)
+			continue;
+		*ret_bias = mapping->start + s.file_off - mapping->file_off - s.address;
+		return true;
+	}
+	return false;
+}
+
+/* Where P has M, whose index is INDEX. Returns false if it does not map its code. */
+static bool load_bias_in(const struct process *p, const struct module *m, const struct index *index,
+	uint64_t *ret_bias)
+{
+	for (size_t i = 0; i < mappings_count(p->mappings); i++) {
+		const struct mapping *mapping = mappings_at(p->mappings, i);
+
+		if (mapping->module == m && load_bias_of(mapping, index, ret_bias))
+			return true;
+	}
+	return false;
+}
+
+/* Configures the runtime that M brings to P, if its index has arrived: its program or a library. */
+static void runtime_of_module(
+	struct sampler *sampler, const struct process *p, const struct module *m)
+{
+	const struct index *index = m ? module_indexes_get(sampler->module_indexes, m) : NULL;
+	uint64_t bias;
+	bool is_mapped;
+
+	if (!index || p->ended || !runtimes_has(&sampler->runtimes, index))
+		return;
+	is_mapped = load_bias_in(p, m, index, &bias);
+	if (!is_mapped && m != p->executable)
 		return;
 	runtimes_program(&sampler->runtimes, &(struct runtime_program){
 						     .pid = p->pid,
 						     .generation = p->number,
 						     .exec_id = process_exec_id(p),
 						     .index = index,
+						     .is_library = m != p->executable,
+						     .load_bias = is_mapped ? &bias : NULL,
 					     });
+}
+
+void sampler_runtime_mapped(
+	struct sampler *sampler, const struct process *p, const struct mapping *mapping)
+{
+	runtime_of_module(sampler, p, mapping->module);
+}
+
+void sampler_runtime_forked(
+	struct sampler *sampler, const struct process *parent, const struct process *child)
+{
+	runtimes_forked(&sampler->runtimes, parent->number, child->pid, child->number);
 }
 
 static int on_runtime(void *context, uint32_t tgid, const struct abi_runtime_process *how)
@@ -82,10 +133,8 @@ static void on_index_answered(void *context, struct module *m, const struct inde
 	pending_walks_module_known(&sampler->walks);
 	if (!index || !runtimes_has(&sampler->runtimes, index))
 		return;
-	while ((p = processes_next(sampler->processes, &iterator)) != NULL) {
-		if (p->executable == m)
-			runtime_of_program(sampler, p);
-	}
+	while ((p = processes_next(sampler->processes, &iterator)) != NULL)
+		runtime_of_module(sampler, p, m);
 }
 
 static void on_index_replaced(void *context, const struct module *m, const struct index *index)
@@ -161,7 +210,7 @@ void sampler_stack_hit(
 void sampler_request_program(struct sampler *sampler, struct process *p)
 {
 	module_indexes_hit_program(sampler->module_indexes, p);
-	runtime_of_program(sampler, p);
+	runtime_of_module(sampler, p, p->executable);
 }
 
 /*
@@ -171,5 +220,5 @@ void sampler_request_program(struct sampler *sampler, struct process *p)
 void sampler_program_known(struct sampler *sampler, struct process *p)
 {
 	module_indexes_executed(sampler->module_indexes, p->executable);
-	runtime_of_program(sampler, p);
+	runtime_of_module(sampler, p, p->executable);
 }

@@ -35,6 +35,7 @@ static void on_ended(void *context, struct process *p)
 
 static void on_mapped(void *context, struct process *p, const struct mapping *mapping)
 {
+	sampler_runtime_mapped(context, p, mapping);
 	sampler_latency_mapped(context, p, mapping);
 }
 
@@ -42,6 +43,7 @@ static void on_forked(void *context, struct process *parent, struct process *chi
 {
 	struct sampler *sampler = context;
 
+	sampler_runtime_forked(sampler, parent, child);
 	sampler_latency_process_begins(sampler, child->pid);
 	sampler_trace_program(sampler, child);
 	jit_maps_forked(

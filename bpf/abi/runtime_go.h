@@ -20,6 +20,11 @@ enum abi_go_labels {
 struct abi_runtime_go {
 	/* Signed, from the fs base (x86_64) or tpidr_el0 (arm64); or ABI_GO_G_IN_REGISTER. */
 	abi_u64 g_tls_offset;
+	/*
+	 * Address of a word of the process that has the offset instead, set by the dynamic linker;
+	 * 0 = none.
+	 */
+	abi_u64 g_tls_word;
 	abi_u32 g_m; /* offsetof(g, m) */
 	abi_u32 m_curg;
 	abi_u32 g_goid;
@@ -43,6 +48,9 @@ enum abi_go_birth {
  * offsets are never odd.
  */
 enum { ABI_GO_G_IN_REGISTER = 1 };
+
+/* Offsets of g are closer to the thread pointer than this, and are multiples of 8. */
+enum { ABI_GO_TLS_LIMIT = 1 << 20 };
 
 /*
  * The head of struct g has one layout in all known versions: stack.lo, stack.hi, …, m (at 48),
@@ -75,4 +83,4 @@ enum abi_go_cfa {
 
 _Static_assert(ABI_CFA_GO_RACECALL + 1 == ABI_CFA_KINDS, "a runtime's rules are the last ones");
 _Static_assert(ABI_GO_SCHED_LR + 1 < ABI_FIBER_HEAD_WORDS, "all of them are shipped");
-_Static_assert(sizeof(struct abi_runtime_go) == 32, "map value's layout");
+_Static_assert(sizeof(struct abi_runtime_go) == 40, "map value's layout");

@@ -12,6 +12,7 @@
 #include "bpf/abi/runtime_go.h"
 #include "bpf/read_user.bpf.h"
 #include "bpf/runtimes/go_birth.bpf.h"
+#include "bpf/runtimes/go_g.bpf.h"
 #include "bpf/runtimes/thread.bpf.h"
 
 /*
@@ -25,11 +26,7 @@ static __always_inline bool go_read_thread(const struct abi_runtime_go *how,
 	__u64 g = 0, m = 0, curg = 0, goid = 0;
 
 	*ret_thread = (struct runtime_thread){};
-	if (how->g_tls_offset == ABI_GO_G_IN_REGISTER)
-		g = place.state_register;
-	else if (!place.thread_pointer)
-		return true;
-	else if (read_user(&g, sizeof(g), place.thread_pointer + how->g_tls_offset))
+	if (!go_read_g(how, place, &g))
 		return false;
 	if (g && read_user(&m, sizeof(m), g + how->g_m))
 		return false;

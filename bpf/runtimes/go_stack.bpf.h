@@ -10,6 +10,7 @@
 
 #include "bpf/abi/runtime_go.h"
 #include "bpf/read_user.bpf.h"
+#include "bpf/runtimes/go_g.bpf.h"
 #include "bpf/runtimes/thread.bpf.h"
 
 /* The head of struct g, which is the same in all known versions (bpf/abi/runtime_go.h). */
@@ -39,11 +40,7 @@ static __always_inline bool go_read_frame(const struct abi_runtime_go *how,
 	__u64 g = 0;
 
 	*ret_frame = (struct go_frame){};
-	if (how->g_tls_offset == ABI_GO_G_IN_REGISTER)
-		g = place.state_register;
-	else if (!place.thread_pointer)
-		return true;
-	else if (read_user(&g, sizeof(g), place.thread_pointer + how->g_tls_offset))
+	if (!go_read_g(how, place, &g))
 		return false;
 	if (!g)
 		return true;

@@ -28,8 +28,12 @@ struct index_go {
 	uint8_t supported; /* 1: the fields below are known */
 	uint8_t refusal; /* enum index_go_refusal, if not supported */
 	uint8_t labels_kind; /* 0 none, 1 map, 2 slice */
-	uint8_t unused; /* 0 */
-	int64_t g_tls_offset; /* from the thread pointer; or ABI_GO_G_IN_REGISTER */
+	uint8_t g_tls_in_word; /* 1: not fixed at link time (a shared library) */
+	/*
+	 * Of g, from the thread pointer; or ABI_GO_G_IN_REGISTER. In a word: the ELF address of
+	 * the word in which the dynamic linker stores the offset.
+	 */
+	int64_t g_tls_offset;
 	uint16_t g_m, m_curg, g_goid;
 	uint16_t g_stack_hi, g_sched_bp, g_labels; /* g_labels 0 = unknown */
 	uint16_t g_status; /* atomicstatus, 32 bits */

@@ -18,8 +18,10 @@ static void check(const struct index_go *go)
 {
 	if (!go->supported)
 		return;
-	if (!go->version || !go->g_tls_offset || llabs(go->g_tls_offset) > INT32_MAX ||
-		go->g_m > MAX_OFFSET || go->m_curg > MAX_OFFSET || go->g_goid > MAX_OFFSET)
+	if (!go->version || !go->g_tls_offset || go->g_m > MAX_OFFSET || go->m_curg > MAX_OFFSET ||
+		go->g_goid > MAX_OFFSET)
+		abort();
+	if (!go->g_tls_in_word && llabs(go->g_tls_offset) > INT32_MAX)
 		abort();
 }
 

@@ -15,7 +15,7 @@
 #include "tests/unit/dwarf_writer.h"
 #include "tests/unit/gopclntab_writer.h"
 
-enum { BUILDINFO = 0x610000, TLS = 0x620000, TEXT_CODE = 0x40, LIMIT = 1 << 16 };
+enum { BUILDINFO = 0x610000, TLS = 0x620000, GOT = 0x630000, TEXT_CODE = 0x40, LIMIT = 1 << 16 };
 
 static struct gopclntab_writer w;
 static uint8_t text[GO_TEXT_SIZE];
@@ -402,8 +402,6 @@ static void code_refused(const char *bytes, size_t size)
 static void unknown_load_instructions(void **state)
 {
 	(void)state;
-	/* from the GOT: a shared library */
-	code_refused("\x48\x8b\x0d\x11\x22\x33\x00\x64\x48\x8b\x01", 11);
 	/* two different registers */
 	code_refused("\x48\xc7\xc1\x40\xff\xff\xff\x64\x48\x8b\x00", 11);
 	code_refused("\x49\xc7\xc1\x40\xff\xff\xff\x64\x48\x8b\x01", 11);
@@ -428,6 +426,65 @@ static void tls_symbol(uint64_t value, uint64_t size, uint64_t align)
 					   .p_memsz = size,
 					   .p_align = align });
 	elf_writer_symbol(&w.elf, &symbol);
+}
+
+/* The GOT of a shared library, from GOT to GOT + 0x20. */
+static void got(void)
+{
+	struct buffer b;
+
+	buffer_init(&b, LIMIT);
+	put_zeros(&b, 0x20);
+	data(".got", GOT, &b);
+	buffer_deinit(&b);
+}
+
+/* The code loads the offset from OFF bytes behind the GOT's beginning. */
+static void library(const char *opcode, const char *load, uint32_t off)
+{
+	const uint32_t distance = GOT + off - (GO_TEXT + TEXT_CODE + 7);
+
+	program("runtime.stackcheck");
+	memcpy(text + TEXT_CODE, opcode, 3);
+	memcpy(text + TEXT_CODE + 3, &distance, sizeof(distance));
+	memcpy(text + TEXT_CODE + 7, load, 4);
+	version("go1.26.1");
+	got();
+}
+
+static void a_shared_library_has_the_offset_in_a_word(void **state)
+{
+	static const struct {
+		const char *opcode, *load;
+	} registers[] = { { "\x48\x8b\x0d", "\x64\x48\x8b\x01" }, /* rcx */
+		{ "\x4c\x8b\x0d", "\x64\x49\x8b\x01" } }; /* r9 */
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(registers); i++) {
+		struct index_go go;
+
+		library(registers[i].opcode, registers[i].load, 0x18);
+		tls_symbol(0, 8, 8); /* of its own block, wherever that is */
+		go = facts();
+		assert_int_equal(go.supported, 1);
+		assert_int_equal(go.g_tls_in_word, 1);
+		assert_int_equal(go.g_tls_offset, GOT + 0x18);
+	}
+}
+
+static void words_that_cannot_be_the_linkers_are_refused(void **state)
+{
+	static const char opcode[] = "\x48\x8b\x0d", load[] = "\x64\x48\x8b\x01";
+
+	(void)state;
+	library(opcode, load, 0x20); /* behind the GOT */
+	refused(26);
+	library(opcode, load, 4); /* not aligned */
+	refused(26);
+	library(opcode, load, GO_TEXT - GOT); /* code */
+	refused(26);
+	library("\x4c\x8b\x0d", load, 8); /* two different registers */
+	refused(26);
 }
 
 static void symbol_and_code_agree(void **state)
@@ -561,10 +618,35 @@ static void arm_without_cgo_has_g_in_a_register(void **state)
 	assert_int_equal(go.g_tls_offset, ABI_GO_G_IN_REGISTER);
 }
 
-static void arm_offset_from_the_got_is_refused(void **state)
+/* adrp x27,PAGE; ldr x27,[x27,#16] */
+static void arm_library(uint32_t adrp, uint32_t ldr)
+{
+	arm_program_of(1, false, adrp, ldr);
+	got();
+}
+
+static void arm_shared_library_has_the_offset_in_a_word(void **state)
+{
+	struct index_go go;
+
+	(void)state;
+	arm_library(0xf000117b, 0xf9400b7b);
+	go = facts();
+	assert_int_equal(go.supported, 1);
+	assert_int_equal(go.g_tls_in_word, 1);
+	assert_int_equal(go.g_tls_offset, GOT + 16);
+}
+
+static void arm_unknown_loads_from_a_word_are_refused(void **state)
 {
 	(void)state;
-	arm_program(1, true, 0xf940037b); /* ldr x27,[x27] */
+	arm_program(1, true, 0xf940037b); /* no adrp before it */
+	refused(26);
+	arm_library(0xf000117b, 0xf9400b5b); /* ldr x27,[x26,#16] */
+	refused(26);
+	arm_library(0xf000117b, 0xb9400b7b); /* ldr w27,[x27,#8] */
+	refused(26);
+	arm_library(0xf000117b, 0xf940137b); /* ldr x27,[x27,#32], behind the GOT */
 	refused(26);
 }
 
@@ -631,6 +713,8 @@ int main(void)
 		cmocka_unit_test(invalid_pointers),
 		cmocka_unit_test(load_with_high_registers),
 		cmocka_unit_test(unknown_load_instructions),
+		cmocka_unit_test(a_shared_library_has_the_offset_in_a_word),
+		cmocka_unit_test(words_that_cannot_be_the_linkers_are_refused),
 		cmocka_unit_test(symbol_and_code_agree),
 		cmocka_unit_test(symbol_and_code_disagree),
 		cmocka_unit_test(symbol_alone),
@@ -639,7 +723,8 @@ int main(void)
 		cmocka_unit_test(arm_with_cgo),
 		cmocka_unit_test(arm_position_independent_with_cgo),
 		cmocka_unit_test(arm_without_cgo_has_g_in_a_register),
-		cmocka_unit_test(arm_offset_from_the_got_is_refused),
+		cmocka_unit_test(arm_shared_library_has_the_offset_in_a_word),
+		cmocka_unit_test(arm_unknown_loads_from_a_word_are_refused),
 		cmocka_unit_test(build_ids),
 	};
 

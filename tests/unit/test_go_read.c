@@ -203,6 +203,76 @@ static void g_in_a_register(void **state)
 	assert_false(go_read_thread(&of, place, &thread));
 }
 
+static void offset_in_a_word_of_the_process(void **state)
+{
+	struct abi_runtime_go of = how; /* a shared library */
+	__u32 error = 7;
+
+	(void)state;
+	of.g_tls_offset = 0;
+	of.g_tls_word = 0x2000;
+	put(0x2000, (__u64)-80);
+	put(0x1000 - 80, 0xc000);
+	put(0xc000 + 48, 0xd000);
+	put(0xd000 + 184, 0xc000);
+	put(0xc000 + 152, 21);
+	assert_int_equal(goid_of(&of, 0x1000, &error), 21);
+	assert_int_equal(error, 0);
+	assert_int_equal(goid_of(&of, 0, &error), 0);
+	assert_int_equal(error, 0);
+}
+
+static void a_word_that_is_not_set_yet_gives_no_goroutine(void **state)
+{
+	struct abi_runtime_go of = how;
+	__u32 error = 7;
+
+	(void)state;
+	of.g_tls_offset = 0;
+	of.g_tls_word = 0x2000;
+	put(0x2000, 0);
+	put(0x1000, 0xc000);
+	assert_int_equal(goid_of(&of, 0x1000, &error), 0);
+	assert_int_equal(error, 0);
+}
+
+/* Nor is the register taken for g. Each of them would lead to a goroutine. */
+static void a_word_without_an_offset_is_an_error(void **state)
+{
+	static const __u64 forged[] = { ABI_GO_G_IN_REGISTER, 4, (__u64)-4, 1 << 20,
+		(__u64) - (1 << 20) - 8, 1ULL << 40, 0x7fffffffffffffff, 1ULL << 63 };
+	struct abi_runtime_go of = how;
+
+	(void)state;
+	of.g_tls_offset = 0;
+	of.g_tls_word = 0x2000;
+	for (size_t i = 0; i < sizeof(forged) / sizeof(forged[0]); i++) {
+		__u32 error = 0;
+
+		words = 0;
+		put(0x2000, forged[i]);
+		put(0x10000000 + forged[i], 0xc000);
+		put(0xbad0 + 48, 0xd000);
+		put(0xc000 + 48, 0xd000);
+		put(0xd000 + 184, 0xc000);
+		put(0xc000 + 152, 22);
+		assert_int_equal(goid_of(&of, 0x10000000, &error), 0);
+		assert_int_equal(error, 1);
+	}
+}
+
+static void a_word_that_cannot_be_read_is_an_error(void **state)
+{
+	struct abi_runtime_go of = how;
+	__u32 error = 0;
+
+	(void)state;
+	of.g_tls_word = 0x2000;
+	put(0x1000 - 8, 0xc000);
+	assert_int_equal(goid_of(&of, 0x1000, &error), 0);
+	assert_int_equal(error, 1);
+}
+
 /* ---- what a goroutine is -------------------------------------------------------------------- */
 
 static const struct abi_runtime_go births = {
@@ -326,6 +396,10 @@ int main(void)
 		cmocka_unit_test_setup(each_unreadable_pointer_is_an_error, empty_memory),
 		cmocka_unit_test_setup(offset_above_the_thread_pointer, empty_memory),
 		cmocka_unit_test_setup(g_in_a_register, empty_memory),
+		cmocka_unit_test_setup(offset_in_a_word_of_the_process, empty_memory),
+		cmocka_unit_test_setup(a_word_that_is_not_set_yet_gives_no_goroutine, empty_memory),
+		cmocka_unit_test_setup(a_word_without_an_offset_is_an_error, empty_memory),
+		cmocka_unit_test_setup(a_word_that_cannot_be_read_is_an_error, empty_memory),
 		cmocka_unit_test_setup(a_goroutine_says_where_it_comes_from, empty_memory),
 		cmocka_unit_test_setup(before_1_21_there_is_no_parent, empty_memory),
 		cmocka_unit_test_setup(the_stack_is_the_threads_or_the_signals, empty_memory),

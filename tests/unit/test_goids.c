@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -22,20 +23,38 @@ static const struct index_go known = {
 };
 
 static struct index_go changed;
+static const uint64_t bias = 0x7f0000000000;
 
 static void known_facts_are_copied(void **state)
 {
 	struct abi_runtime_go how;
 
 	(void)state;
-	assert_true(goids_how(&known, &how));
+	assert_int_equal(goids_how(&known, NULL, &how), 0);
 	assert_true((int64_t)how.g_tls_offset == -128);
+	assert_int_equal(how.g_tls_word, 0);
 	assert_int_equal(how.g_m, 48);
 	assert_int_equal(how.m_curg, 184);
 	assert_int_equal(how.g_goid, 152);
 	assert_int_equal(how.g_birth, 280);
 	assert_int_equal(how.has_parent, 1);
 	assert_int_equal(how.labels_kind, ABI_GO_LABELS_SLICE);
+}
+
+static void a_librarys_offset_is_in_a_word_of_the_process(void **state)
+{
+	struct abi_runtime_go how = { .g_m = 99 };
+	struct index_go go = known;
+
+	(void)state;
+	go.g_tls_in_word = 1;
+	go.g_tls_offset = 0x201fb0;
+	assert_int_equal(goids_how(&go, NULL, &how), -EAGAIN);
+	assert_int_equal(how.g_m, 99);
+	assert_int_equal(goids_how(&go, &bias, &how), 0);
+	assert_int_equal(how.g_tls_word, bias + 0x201fb0);
+	assert_int_equal(how.g_tls_offset, 0);
+	assert_int_equal(how.g_m, 48);
 }
 
 /* Goroutine ids are there all the same. */
@@ -46,11 +65,11 @@ static void labels_that_are_not_known_are_not_read(void **state)
 
 	(void)state;
 	go.labels_kind = 3;
-	assert_true(goids_how(&go, &how));
+	assert_int_equal(goids_how(&go, NULL, &how), 0);
 	assert_int_equal(how.labels_kind, ABI_GO_LABELS_NONE);
 	go = known;
 	go.g_labels = 0;
-	assert_true(goids_how(&go, &how));
+	assert_int_equal(goids_how(&go, NULL, &how), 0);
 	assert_int_equal(how.labels_kind, ABI_GO_LABELS_NONE);
 }
 
@@ -62,7 +81,7 @@ static void a_goroutine_without_a_parent_has_an_origin(void **state)
 
 	(void)state;
 	go.g_parent_goid = 0;
-	assert_true(goids_how(&go, &how));
+	assert_int_equal(goids_how(&go, NULL, &how), 0);
 	assert_int_equal(how.g_birth, 280);
 	assert_int_equal(how.has_parent, 0);
 }
@@ -77,14 +96,14 @@ static void members_in_other_places_are_not_read(void **state)
 	for (size_t i = 0; i < sizeof(moved) / sizeof(moved[0]); i++) {
 		changed = known;
 		*moved[i] += 8;
-		assert_true(goids_how(&changed, &how));
+		assert_int_equal(goids_how(&changed, NULL, &how), 0);
 		assert_int_equal(how.g_goid, 152);
 		assert_int_equal(how.g_birth, 0);
 		assert_int_equal(how.labels_kind, ABI_GO_LABELS_NONE);
 	}
 	changed = known;
 	changed.g_gopc = 0;
-	assert_true(goids_how(&changed, &how));
+	assert_int_equal(goids_how(&changed, NULL, &how), 0);
 	assert_int_equal(how.g_birth, 0);
 }
 
@@ -92,7 +111,7 @@ static void refused(struct index_go go)
 {
 	struct abi_runtime_go how = { .g_m = 99 };
 
-	assert_false(goids_how(&go, &how));
+	assert_int_equal(goids_how(&go, &bias, &how), -EOPNOTSUPP);
 	assert_int_equal(how.g_m, 99);
 }
 
@@ -102,7 +121,7 @@ static void no_go_program_is_refused(void **state)
 	struct index_go go = known;
 
 	(void)state;
-	assert_false(goids_how(NULL, &how));
+	assert_int_equal(goids_how(NULL, NULL, &how), -EOPNOTSUPP);
 	go.version = 0;
 	refused(go);
 }
@@ -137,6 +156,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(known_facts_are_copied),
+		cmocka_unit_test(a_librarys_offset_is_in_a_word_of_the_process),
 		cmocka_unit_test(labels_that_are_not_known_are_not_read),
 		cmocka_unit_test(a_goroutine_without_a_parent_has_an_origin),
 		cmocka_unit_test(members_in_other_places_are_not_read),

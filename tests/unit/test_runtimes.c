@@ -24,9 +24,10 @@ enum { PID = 100, GENERATION = 7, EXEC_ID = 3, FIRST_KIND = 40, LAST_KIND = 41 }
 static const uint32_t of_sample = EXEC_ID;
 
 /* Indexes that the test's rows tell apart by their addresses. */
-static const char native_program, supported_program, unsupported_program;
+static const char native_program, supported_program, movable_program, unsupported_program;
 static const struct index *const native = (const void *)&native_program;
 static const struct index *const supported = (const void *)&supported_program;
+static const struct index *const movable = (const void *)&movable_program;
 static const struct index *const unsupported = (const void *)&unsupported_program;
 
 /* What BPF was given last. */
@@ -67,15 +68,19 @@ static bool never_detect(const struct index *index)
 
 static bool test_detect(const struct index *index)
 {
-	return index == supported || index == unsupported;
+	return index == supported || index == movable || index == unsupported;
 }
 
-static bool test_configure(const struct index *index, struct abi_runtime_process *ret_how)
+static int test_configure(
+	const struct index *index, const uint64_t *load_bias, struct abi_runtime_process *ret_how)
 {
-	if (index != supported)
-		return false;
-	*ret_how = (struct abi_runtime_process){ .kind = 9, .go.g_m = 48 };
-	return true;
+	if (index == unsupported)
+		return -EOPNOTSUPP;
+	if (index == movable && !load_bias)
+		return -EAGAIN;
+	*ret_how = (struct abi_runtime_process){ .kind = 9,
+		.go.g_m = index == movable ? (uint32_t)*load_bias : 48 };
+	return 0;
 }
 
 static void test_unsupported(
@@ -285,6 +290,91 @@ static void a_refused_exec_id_is_repeated_with_the_next_sample(void **state)
 	assert_int_equal(f->removes, 1);
 }
 
+/* Its facts are those of each process. */
+static void where_a_library_is_decides_how_it_is_read(void **state)
+{
+	const uint64_t bias = 0x7000;
+	struct runtime_program of = {
+		.pid = PID, .generation = GENERATION, .index = movable, .is_library = true
+	};
+	struct abi_runtime_process how;
+	struct fixture *f = *state;
+
+	runtimes_program(&f->runtimes, &of);
+	runtimes_ended(&f->runtimes, GENERATION);
+	assert_int_equal(f->sets, 0);
+	of.load_bias = &bias;
+	runtimes_program(&f->runtimes, &of);
+	runtimes_bind(&f->runtimes, GENERATION, &of_sample);
+	assert_int_equal(f->sets, 2);
+	assert_int_equal(f->passed.go.g_m, bias);
+	assert_int_equal(f->passed.exec_id, EXEC_ID);
+	assert_false(runtimes_configure(&f->runtimes, movable, &how));
+	assert_true(runtimes_configure(&f->runtimes, supported, &how));
+}
+
+static void a_process_keeps_its_first_library(void **state)
+{
+	struct runtime_program of = {
+		.pid = PID, .generation = GENERATION, .index = supported, .is_library = true
+	};
+	const uint64_t bias = 0x7000;
+	struct fixture *f = *state;
+
+	runtimes_program(&f->runtimes, &of);
+	of.index = movable;
+	of.load_bias = &bias;
+	runtimes_program(&f->runtimes, &of);
+	of.index = unsupported;
+	runtimes_program(&f->runtimes, &of);
+	assert_int_equal(f->sets, 1);
+	assert_int_equal(f->passed.go.g_m, 48);
+	assert_int_equal(metrics_get(&f->metrics, METRIC_GO_UNKNOWN_VERSION), 0);
+}
+
+/* One that is not supported, too: its threads may run goroutines of either. */
+static void a_program_replaces_its_libraries(void **state)
+{
+	struct runtime_program of = {
+		.pid = PID, .generation = GENERATION, .index = supported, .is_library = true
+	};
+	struct fixture *f = *state;
+
+	runtimes_program(&f->runtimes, &of);
+	program(f, native, NULL);
+	program(f, movable, NULL); /* not mapped yet */
+	assert_int_equal(f->removes, 0);
+	program(f, unsupported, NULL);
+	assert_int_equal(f->removes, 1);
+	runtimes_program(&f->runtimes, &of);
+	assert_int_equal(f->sets, 1);
+	runtimes_ended(&f->runtimes, GENERATION);
+	program(f, supported, NULL);
+	runtimes_program(&f->runtimes, &of);
+	assert_int_equal(f->sets, 2);
+	assert_int_equal(f->removes, 1);
+}
+
+static void a_child_has_its_parents_library(void **state)
+{
+	struct runtime_program of = {
+		.pid = PID, .generation = GENERATION, .index = supported, .is_library = true
+	};
+	struct fixture *f = *state;
+
+	runtimes_forked(&f->runtimes, GENERATION, PID, GENERATION + 1);
+	assert_int_equal(f->sets, 0);
+	runtimes_program(&f->runtimes, &of);
+	runtimes_bind(&f->runtimes, GENERATION, &of_sample);
+	runtimes_forked(&f->runtimes, GENERATION, PID, GENERATION + 1);
+	assert_int_equal(f->sets, 3);
+	assert_int_equal(f->passed.generation, GENERATION + 1);
+	assert_int_equal(f->passed.exec_id, EXEC_ID);
+	runtimes_ended(&f->runtimes, GENERATION);
+	runtimes_ended(&f->runtimes, GENERATION + 1);
+	assert_int_equal(f->removes, 2);
+}
+
 static void frames_are_named_by_the_row_that_brings_their_kind(void **state)
 {
 	struct fixture *f = *state;
@@ -422,6 +512,10 @@ int main(void)
 		RUNTIMES_TEST(an_end_removes_only_its_own_entry),
 		RUNTIMES_TEST(a_refused_entry_is_repeated_at_a_retry),
 		RUNTIMES_TEST(a_refused_exec_id_is_repeated_with_the_next_sample),
+		RUNTIMES_TEST(where_a_library_is_decides_how_it_is_read),
+		RUNTIMES_TEST(a_process_keeps_its_first_library),
+		RUNTIMES_TEST(a_program_replaces_its_libraries),
+		RUNTIMES_TEST(a_child_has_its_parents_library),
 		RUNTIMES_TEST(frames_are_named_by_the_row_that_brings_their_kind),
 		cmocka_unit_test(fibers_are_called_what_their_runtime_calls_them),
 		GO_TEST(go_is_configured_from_its_index),

@@ -20,7 +20,9 @@ struct runtime_program {
 	uint32_t pid;
 	uint32_t generation; /* process generation; never 0 */
 	const uint32_t *exec_id; /* of the program, as in samples; NULL = not known yet */
-	const struct index *index; /* of the program's file */
+	const struct index *index; /* of the program's file, or of a library that it has mapped */
+	bool is_library;
+	const uint64_t *load_bias; /* of that file: pc minus ELF address; NULL = not known (yet) */
 };
 
 /* A frame of a runtime. A code object belongs to one generation of a process. */
@@ -33,8 +35,13 @@ struct runtime_frame {
 struct runtime {
 	/* Whether the program of INDEX has this runtime. */
 	bool (*detect)(const struct index *index);
-	/* Sets the kind and facts by which BPF reads the runtime's state. False if not known. */
-	bool (*configure)(const struct index *index, struct abi_runtime_process *ret_how);
+	/*
+	 * Sets the kind and facts by which BPF reads the runtime's state, in a process that has
+	 * INDEX's file at LOAD_BIAS (NULL = not known). Returns -EAGAIN if that is needed,
+	 * -EOPNOTSUPP if the facts are not known.
+	 */
+	int (*configure)(const struct index *index, const uint64_t *load_bias,
+		struct abi_runtime_process *ret_how);
 	/* Counts that PROGRAM has the runtime but cannot be configured; logs it once a file. */
 	void (*unsupported)(
 		void *state, const struct runtime_program *program, struct metrics *metrics);

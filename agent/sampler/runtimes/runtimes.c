@@ -2,6 +2,7 @@
 #include "agent/sampler/runtimes/runtimes.h"
 
 #include <assert.h>
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -10,10 +11,11 @@
 
 enum { MAX_PROCESSES = 1 << 22 };
 
-/* A live process whose program has a runtime. */
+/* A live process whose program or library has a runtime. */
 struct runtimes_process {
 	uint32_t pid;
-	struct abi_runtime_process how; /* kind 0: the program is not supported */
+	struct abi_runtime_process how; /* kind 0: its file is not supported */
+	bool of_library;
 	bool configured; /* BPF's map has it */
 	bool bound; /* to its exec id, so that it is not applied to a later program */
 	bool refused; /* BPF's map had no room for it, which was counted */
@@ -85,7 +87,7 @@ bool runtimes_configure(
 	const struct runtime *runtime = runtimes_detect(r, index, NULL);
 
 	*ret_how = (struct abi_runtime_process){ 0 };
-	return runtime && runtime->configure(index, ret_how);
+	return runtime && !runtime->configure(index, NULL, ret_how);
 }
 
 static void runtimes_log_refused(struct runtimes *r, struct runtimes_process *process, int err)
@@ -119,29 +121,46 @@ static void runtimes_tell(struct runtimes *r, struct runtimes_process *process)
 	}
 }
 
-/* Adds an entry for PROGRAM, whose runtime is that of ROW. Returns NULL without memory. */
-static struct runtimes_process *runtimes_add(
-	struct runtimes *r, size_t row, const struct runtime_program *program)
+/* Adds an entry for GENERATION, which has none. Returns NULL without memory. */
+static struct runtimes_process *runtimes_insert(struct runtimes *r, uint32_t pid,
+	uint32_t generation, const struct abi_runtime_process *how, bool of_library)
 {
-	const struct runtime *runtime = r->options.rows[row];
 	struct runtimes_process *process = calloc(1, sizeof(*process));
 
 	if (!process)
 		return NULL;
-	process->pid = program->pid;
-	if (map_set_pointer(&r->processes, program->generation, process)) {
+	*process = (struct runtimes_process){ .pid = pid, .how = *how, .of_library = of_library };
+	if (map_set_pointer(&r->processes, generation, process)) {
 		free(process);
 		return NULL;
 	}
-	if (!runtime->configure(program->index, &process->how)) {
-		process->how = (struct abi_runtime_process){ 0 };
-		runtime->unsupported(r->states[row], program, r->options.metrics);
+	if (!how->kind)
 		return process;
-	}
-	assert(process->how.kind);
-	process->how.generation = program->generation;
+	process->how.generation = generation;
 	r->unbound++;
 	return process;
+}
+
+/*
+ * Adds an entry for PROGRAM, whose runtime is that of ROW; a program's replaces a library's.
+ * Returns NULL without memory, or if that has to wait.
+ */
+static struct runtimes_process *runtimes_add(
+	struct runtimes *r, size_t row, const struct runtime_program *program)
+{
+	const struct runtime *runtime = r->options.rows[row];
+	struct abi_runtime_process how = { 0 };
+	int err = runtime->configure(program->index, program->load_bias, &how);
+
+	if (err == -EAGAIN)
+		return NULL;
+	assert(err || how.kind);
+	if (err) {
+		how = (struct abi_runtime_process){ 0 };
+		runtime->unsupported(r->states[row], program, r->options.metrics);
+	}
+	runtimes_ended(r, program->generation);
+	return runtimes_insert(r, program->pid, program->generation, &how, program->is_library);
 }
 
 static void runtimes_set_exec_id(struct runtimes_process *process, uint32_t exec_id)
@@ -156,13 +175,26 @@ void runtimes_program(struct runtimes *r, const struct runtime_program *program)
 	size_t row;
 
 	assert(program->generation);
-	if (!process && runtimes_detect(r, program->index, &row))
+	if ((!process || (process->of_library && !program->is_library)) &&
+		runtimes_detect(r, program->index, &row))
 		process = runtimes_add(r, row, program);
 	if (!process || !process->how.kind)
 		return;
 	if (program->exec_id && !process->bound)
 		runtimes_set_exec_id(process, *program->exec_id);
 	runtimes_tell(r, process);
+}
+
+void runtimes_forked(struct runtimes *r, uint32_t parent, uint32_t pid, uint32_t child)
+{
+	const struct runtimes_process *of = map_get_pointer(&r->processes, parent);
+	struct runtimes_process *process;
+
+	if (!of || !of->of_library || map_get_pointer(&r->processes, child))
+		return;
+	process = runtimes_insert(r, pid, child, &of->how, true);
+	if (process && process->how.kind)
+		runtimes_tell(r, process);
 }
 
 void runtimes_bind(struct runtimes *r, uint32_t generation, const uint32_t *exec_id)

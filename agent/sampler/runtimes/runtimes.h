@@ -5,6 +5,9 @@
  * state, and removes that when the process ends. Knows runtimes only by the rows of runtimes.def.
  * Keeps an entry for each live process that has a runtime.
  *
+ * A process has one entry: that of its program, or else of the first library that brings a runtime
+ * and is known. Fibers of other runtimes in the process are unknown.
+ *
  * BPF must not use one program's facts for the next program that the process executes, so each
  * entry is bound to the program's exec id as soon as that is known. If BPF's table is full the
  * entry waits, and runtimes_retry() tries again.
@@ -44,12 +47,14 @@ void runtimes_deinit(struct runtimes *r);
 bool runtimes_has(const struct runtimes *r, const struct index *index);
 /*
  * How BPF is to read the state of INDEX's runtime, process and exec id aside. False if there is no
- * runtime, or its version is not known.
+ * runtime, its version is not known, or each process has facts of its own.
  */
 bool runtimes_configure(
 	const struct runtimes *r, const struct index *index, struct abi_runtime_process *ret_how);
-/* The index of PROGRAM's file is ready. Calling it again does nothing. */
+/* The index of PROGRAM's file or library is ready. Calling it again does nothing. */
 void runtimes_program(struct runtimes *r, const struct runtime_program *program);
+/* Process PID of generation CHILD was forked from PARENT: it has the same library. */
+void runtimes_forked(struct runtimes *r, uint32_t parent, uint32_t pid, uint32_t child);
 /* Binds the entry of GENERATION to EXEC_ID, which a sample reported; NULL = it is not known. */
 void runtimes_bind(struct runtimes *r, uint32_t generation, const uint32_t *exec_id);
 /* Call it about once a second: adds processes to BPF's map that found no room before. */

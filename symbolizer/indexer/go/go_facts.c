@@ -150,11 +150,18 @@ static void put_offsets(
 	go->g_parent_goid = offsets->g_parent_goid;
 }
 
+static void put_tls(const struct go_tls *tls, struct index_go *go)
+{
+	go->g_tls_in_word = tls->word != 0;
+	go->g_tls_offset = tls->word ? (int64_t)tls->word : tls->offset;
+}
+
 int go_facts_read(struct elf_image *image, struct index_go *ret_go)
 {
 	struct go_version version;
 	struct offsets offsets;
 	struct index_go go = { 0 };
+	struct go_tls tls;
 	int r;
 
 	r = go_version_read(image, &version);
@@ -166,10 +173,12 @@ int go_facts_read(struct elf_image *image, struct index_go *ret_go)
 		return r;
 	go.version = version.minor;
 	go.refusal = find_offsets(image, &version, &offsets);
-	if (!go.refusal && go_tls_offset(image, &go.g_tls_offset))
+	if (!go.refusal && go_tls_find(image, &tls))
 		go.refusal = INDEX_GO_NO_TLS;
-	if (!go.refusal)
+	if (!go.refusal) {
 		put_offsets(&version, &offsets, &go);
+		put_tls(&tls, &go);
+	}
 	*ret_go = go;
 	return 0;
 }

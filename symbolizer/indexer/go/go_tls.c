@@ -5,6 +5,9 @@
  * it. runtime.tlsg is a TLS symbol, relative to the end of the TLS block (ELF TLS variant II);
  * strip removes it. The code that loads g has the offset as a constant, and pclntab has the address
  * of that code. If both exist they must agree.
+ *
+ * The offset in a shared library differs from process to process. Its code loads it from a word of
+ * the GOT (initial-exec TLS), and only the address of that word is known here.
  */
 #include "symbolizer/indexer/go/go_tls.h"
 
@@ -77,7 +80,21 @@ static int offset_of_symbol(struct elf_image *image, int64_t *ret_offset)
 	return 0;
 }
 
-static int offset_of_code(struct elf_image *image, int64_t *ret_offset)
+bool go_tls_is_word(const struct elf_image *image, uint64_t address)
+{
+	if (!address || address % sizeof(uint64_t))
+		return false;
+	for (size_t i = 0; i < elf_image_segment_count(image); i++) {
+		struct elf_segment s = elf_image_segment(image, i);
+
+		if (s.type == PT_LOAD && s.flags & PF_W && address >= s.address &&
+			address - s.address < s.file_size)
+			return true;
+	}
+	return false;
+}
+
+static int tls_of_code(struct elf_image *image, struct go_tls *ret_tls)
 {
 	struct gopclntab table;
 	int r;
@@ -85,25 +102,28 @@ static int offset_of_code(struct elf_image *image, int64_t *ret_offset)
 	r = gopclntab_find(image, &table);
 	if (r)
 		return r;
-	return elf_image_machine(image) == EM_AARCH64 ? go_tls_arm64(&table, ret_offset)
-						      : go_tls_amd64(&table, ret_offset);
+	return elf_image_machine(image) == EM_AARCH64 ? go_tls_arm64(&table, ret_tls)
+						      : go_tls_amd64(&table, ret_tls);
 }
 
-int go_tls_offset(struct elf_image *image, int64_t *ret_offset)
+int go_tls_find(struct elf_image *image, struct go_tls *ret_tls)
 {
-	int64_t code = 0, symbol = 0;
-	int code_error = offset_of_code(image, &code);
+	struct go_tls tls = { 0 };
+	int64_t symbol = 0;
+	int code_error = tls_of_code(image, &tls);
 	int symbol_error = -ENOENT;
 
-	if (elf_image_machine(image) == EM_X86_64)
+	/* A shared library's block is not the one next to the thread pointer. */
+	if (elf_image_machine(image) == EM_X86_64 && !tls.word)
 		symbol_error = offset_of_symbol(image, &symbol);
-	/* No constant in the code: the offset was not fixed at link time (a shared library). */
 	if (code_error && code_error != -ENOENT)
 		return -EOPNOTSUPP;
 	if (code_error && symbol_error)
 		return -EOPNOTSUPP;
-	if (!code_error && !symbol_error && code != symbol)
+	if (!code_error && !symbol_error && tls.offset != symbol)
 		return -EOPNOTSUPP;
-	*ret_offset = code_error ? symbol : code;
+	if (code_error)
+		tls.offset = symbol;
+	*ret_tls = tls;
 	return 0;
 }

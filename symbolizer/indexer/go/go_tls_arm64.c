@@ -9,8 +9,9 @@
  *
  * The linker sets the variable runtime.iscgo. Without cgo it is 0 or not in the file, and the
  * storage is never written: only Go code runs, which always has g in the register (and the vDSO,
- * which does not change it). Shared libraries load the offset from the GOT instead of a constant.
- * (Arm's A64 instruction set has the encodings.)
+ * which does not change it). Shared libraries load the offset from a word that the dynamic linker
+ * sets, instead of the constant: adrp x27,WORD; ldr x27,[x27,#lo]. (Arm's A64 instruction set has
+ * the encodings.)
  */
 #include <errno.h>
 
@@ -78,10 +79,51 @@ static bool read_offset(struct cursor *c, uint32_t *ret_offset)
 	return true;
 }
 
-int go_tls_arm64(const struct gopclntab *table, int64_t *ret_offset)
+/* adrp xN,WORD; ldr xN,[xN,#lo], in code that begins at PC. Else *C stays where it is. */
+static bool read_word(struct cursor *c, uint64_t pc, uint64_t *ret_word)
 {
+	struct cursor next = *c;
+	uint64_t page_pc = pc + cursor_offset(&next);
+	uint32_t page = cursor_u32(&next), load = cursor_u32(&next);
+
+	if (next.bad || (page & 0x9f000000) != 0x90000000) /* adrp */
+		return false;
+	if ((load & 0xffc00000) != 0xf9400000) /* ldr (immediate), 64 bits */
+		return false;
+	if ((load & 31) != (page & 31) || (load >> 5 & 31) != (page & 31))
+		return false;
+	*ret_word = adrp_page(page, page_pc) + (load >> 10 & 0xfff) * sizeof(uint64_t);
+	*c = next;
+	return true;
+}
+
+static bool is_offset(uint32_t offset)
+{
+	return offset && offset % 8 == 0 && offset <= MAX_OFFSET;
+}
+
+/* Reads what load_g, which begins at PC, does with cgo. CODE is in it. */
+static bool read_load(
+	const struct gopclntab *table, struct cursor code, uint64_t pc, struct go_tls *ret_tls)
+{
+	uint32_t word, offset = 0;
+	bool known;
+
+	if (!find_word(&code, 0xffffffe0, 0xd53bd040, &word)) /* mrs xN,tpidr_el0 */
+		return false;
+	if (read_word(&code, pc, &ret_tls->word))
+		known = go_tls_is_word(table->image, ret_tls->word);
+	else
+		known = read_offset(&code, &offset) && is_offset(offset);
+	word = cursor_u32(&code);
+	ret_tls->offset = offset;
+	return known && !code.bad && (word & 0xffe0fc1f) == 0xf860681c; /* ldr x28,[xN,xM] */
+}
+
+int go_tls_arm64(const struct gopclntab *table, struct go_tls *ret_tls)
+{
+	struct go_tls tls = { 0 };
 	struct gopclntab_function f;
-	uint32_t word, offset;
 	uint64_t iscgo;
 	struct cursor code, flag;
 
@@ -91,19 +133,10 @@ int go_tls_arm64(const struct gopclntab *table, int64_t *ret_offset)
 	if (!iscgo_address(&code, f.entry, &iscgo))
 		return -EOPNOTSUPP;
 	flag = elf_image_at(table->image, iscgo, 1);
-	if (!cursor_u8(&flag)) {
-		*ret_offset = ABI_GO_G_IN_REGISTER;
-		return 0;
-	}
-	if (!find_word(&code, 0xffffffe0, 0xd53bd040, &word)) /* mrs xN,tpidr_el0 */
+	if (!cursor_u8(&flag))
+		tls.offset = ABI_GO_G_IN_REGISTER;
+	else if (!read_load(table, code, f.entry, &tls))
 		return -EOPNOTSUPP;
-	if (!read_offset(&code, &offset))
-		return -EOPNOTSUPP;
-	word = cursor_u32(&code);
-	if (code.bad || (word & 0xffe0fc1f) != 0xf860681c) /* ldr x28,[xN,xM] */
-		return -EOPNOTSUPP;
-	if (!offset || offset % 8 || offset > MAX_OFFSET)
-		return -EOPNOTSUPP;
-	*ret_offset = offset;
+	*ret_tls = tls;
 	return 0;
 }

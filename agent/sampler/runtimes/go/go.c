@@ -42,15 +42,16 @@ static bool go_detect(const struct index *index)
 	return index_go(index, &go);
 }
 
-static bool go_configure(const struct index *index, struct abi_runtime_process *ret_how)
+static int go_configure(
+	const struct index *index, const uint64_t *load_bias, struct abi_runtime_process *ret_how)
 {
 	struct abi_runtime_process how = { .kind = ABI_RUNTIME_GO };
 	struct index_go go;
+	int err = index_go(index, &go) ? goids_how(&go, load_bias, &how.go) : -EOPNOTSUPP;
 
-	if (!index_go(index, &go) || !goids_how(&go, &how.go))
-		return false;
-	*ret_how = how;
-	return true;
+	if (!err)
+		*ret_how = how;
+	return err;
 }
 
 /* REFUSAL is from an index, which may say anything. */

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "agent/sampler/runtimes/go/goids.h"
 
+#include <errno.h>
+#include <stdbool.h>
 #include <stddef.h>
-#include <stdint.h>
 
 /* Whether the member at OFFSET is WORD of the run of words that begins at BIRTH. */
 static bool goids_is_at(uint32_t birth, enum abi_go_birth word, uint32_t offset)
@@ -29,19 +30,24 @@ static void goids_set_birth(const struct index_go *go, struct abi_runtime_go *ho
 		how->labels_kind = go->labels_kind;
 }
 
-bool goids_how(const struct index_go *go, struct abi_runtime_go *ret_how)
+int goids_how(const struct index_go *go, const uint64_t *load_bias, struct abi_runtime_go *ret_how)
 {
 	/* An index is untrusted: offsets of 0 would read wrong words as ids. */
 	if (!go || !go->version || !go->supported)
-		return false;
+		return -EOPNOTSUPP;
 	if (!go->g_tls_offset || !go->g_m || !go->m_curg || !go->g_goid)
-		return false;
+		return -EOPNOTSUPP;
+	if (go->g_tls_in_word && !load_bias)
+		return -EAGAIN;
 	*ret_how = (struct abi_runtime_go){
-		.g_tls_offset = (uint64_t)go->g_tls_offset,
 		.g_m = go->g_m,
 		.m_curg = go->m_curg,
 		.g_goid = go->g_goid,
 	};
+	if (go->g_tls_in_word)
+		ret_how->g_tls_word = *load_bias + (uint64_t)go->g_tls_offset;
+	else
+		ret_how->g_tls_offset = (uint64_t)go->g_tls_offset;
 	goids_set_birth(go, ret_how);
-	return true;
+	return 0;
 }
