@@ -8,7 +8,6 @@
 package churn
 
 import (
-	"bufio"
 	"bytes"
 	"context"
 	"fmt"
@@ -100,6 +99,16 @@ func churn(count int) {
 	longs.Wait()
 }
 
+// readLine leaves what follows to other libraries of the process, which read the same input.
+func readLine(from io.Reader) {
+	var b [1]byte
+	for b[0] != '\n' {
+		if _, err := io.ReadFull(from, b[:]); err != nil {
+			return
+		}
+	}
+}
+
 func warm(stop *int32, stopped chan bool) {
 	for atomic.LoadInt32(stop) == 0 {
 		mix(1)
@@ -127,14 +136,13 @@ func Main() {
 	stopped := make(chan bool)
 	go warm(&stop, stopped)
 	fmt.Println("ready")
-	input := bufio.NewReader(os.Stdin)
-	input.ReadString('\n')
+	readLine(os.Stdin)
 	atomic.StoreInt32(&stop, 1)
 	<-stopped
 	pprof.StartCPUProfile(io.Discard) // for its signals
 	churn(count)
 	pprof.StopCPUProfile()
 	fmt.Println("churned", count, "goroutines")
-	io.Copy(io.Discard, input)
+	io.Copy(io.Discard, os.Stdin)
 	runtime.KeepAlive(ballast)
 }
