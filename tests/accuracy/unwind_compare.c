@@ -379,6 +379,32 @@ static uint64_t compare_gap(struct compare *c, uint64_t low, uint64_t high)
 	return end;
 }
 
+/* Whether the row at ADDRESS has its return address just above the CFA. */
+static bool is_behind_push(struct compare *c, uint64_t address)
+{
+	autofree Dwarf_Frame *frame = frame_at(c, address);
+	int offset = 0;
+
+	return frame && c->is_arm && place_of(c, frame, c->ra, &offset) == PLACE_CFA && offset == 8;
+}
+
+/*
+ * The aarch64 dynamic linker's entry for its lazy binding counts from below the 16 bytes that the
+ * stub has pushed. Ours counts from above them, already in the row before the first that says so.
+ */
+static void move_behind_push(struct compare *c, const struct entry *entry, struct words *w)
+{
+	bool now = is_behind_push(c, entry->low);
+	int cfa;
+
+	if (sscanf(w->text, "r31%d", &cfa) != 1)
+		return;
+	if (now && strstr(w->text, " fp same ra [cfa+8]"))
+		snprintf(w->text, sizeof(w->text), "r31%+d fp same ra [cfa-8]", cfa + 16);
+	else if (!now && !cfa && is_behind_push(c, entry->high))
+		snprintf(w->text, sizeof(w->text), "r31+16 fp same ra same");
+}
+
 static void compare_code(struct compare *c, uint64_t low, uint64_t high)
 {
 	while (low < high) {
@@ -394,6 +420,7 @@ static void compare_code(struct compare *c, uint64_t low, uint64_t high)
 			frame, &entry.low, &entry.high, &entry.signal);
 		entry.high = MIN(entry.high, high);
 		expected = theirs(c, frame, &entry);
+		move_behind_push(c, &entry, &expected);
 		expect_row(c, low, entry.high, &expected);
 		low = MAX(entry.high, low + 1);
 	}

@@ -220,6 +220,20 @@ static void aarch64_signs_return_addresses(void **)
 	assert_string_equal(X86(0x2d), "none"); /* another machine's */
 }
 
+/* _dl_runtime_resolve of glibc: the stub's header has pushed two registers. */
+static void aarch64_counts_from_above_what_a_stub_pushed(void **)
+{
+	cfi_writer_init(&w, EM_AARCH64);
+	cfi_writer_fde(&w, cfi_writer_usual_cie(&w), CFI_TEXT, 64,
+		CFI(ADVANCE(1), 0x11, 30, 0x7f, ADVANCE(1), DEF_CFA_OFFSET(48), OFFSET(29, 6),
+			ADVANCE(8), RESTORE(29), DEF_CFA_OFFSET(0), ADVANCE(1), 0x13, 2));
+	assert_string_equal(rule_at(0), "sp+16 fp=same ra=same");
+	assert_string_equal(rule_at(4), "sp+16 fp=same ra=[cfa-8]");
+	assert_string_equal(rule_at(8), "sp+64 fp=[cfa-64] ra=[cfa-8]");
+	assert_string_equal(rule_at(40), "sp+16 fp=same ra=[cfa-8]");
+	assert_string_equal(rule_at(44), "sp+0 fp=same ra=[cfa-8]");
+}
+
 static void aarch64_counts_instructions(void **)
 {
 	cfi_writer_init(&w, EM_AARCH64);
@@ -371,6 +385,7 @@ int main(void)
 		CASE(return_addresses),
 		CASE(aarch64_saves_pairs),
 		CASE(aarch64_signs_return_addresses),
+		CASE(aarch64_counts_from_above_what_a_stub_pushed),
 		CASE(aarch64_counts_instructions),
 		CASE(return_address_in_another_register),
 		CASE(signal_frames),

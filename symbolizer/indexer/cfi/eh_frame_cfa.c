@@ -19,6 +19,8 @@ enum {
 	ROWS = 64, /* per call of the sink */
 	PLAIN_BYTES = 3, /* length of a plain instruction at most */
 	MORE_BYTES = 0x80, /* more bytes of a LEB128 follow */
+	WORD_BYTES = 8,
+	PUSHED_BYTES = 2 * WORD_BYTES, /* stp x16, x30, [sp, #-16]! */
 };
 
 /* DW_CFA_*: three have their operand in the low six bits. */
@@ -67,6 +69,7 @@ struct run {
 	struct cfi_state remembered[MAX_REMEMBERED];
 	size_t depth;
 	bool is_initial; /* running the CIE's instructions, which have no locations */
+	bool is_behind_push; /* see behind_push() */
 	uint64_t start, location, end;
 	cfi_row_sink *sink;
 	void *context;
@@ -74,8 +77,28 @@ struct run {
 	struct unwind_row rows[ROWS]; /* complete, not passed to the sink yet */
 };
 
+/*
+ * The aarch64 dynamic linker's code for lazy binding says that its return address is above the CFA:
+ * the header of the caller's stubs has pushed it, with another register, and the entry counts from
+ * there. A walk that believed it would continue below the caller's frame, and take whatever is
+ * there for the next return address. The real CFA is above what was pushed, from the first
+ * instruction on; to be called before any row is passed on.
+ */
+static void behind_push(const struct run *r, struct abi_unwind_rule *rule)
+{
+	if (!r->is_behind_push || rule->cfa != ABI_CFA_SP)
+		return;
+	rule->cfa_off = (int)((unsigned int)rule->cfa_off + PUSHED_BYTES);
+	if (rule->ra == ABI_REG_AT_CFA)
+		rule->ra_off = (short)(rule->ra_off - PUSHED_BYTES);
+	if (rule->fp == ABI_REG_AT_CFA)
+		rule->fp_off = (short)(rule->fp_off - PUSHED_BYTES);
+}
+
 static void give_rows(struct run *r)
 {
+	for (size_t i = 0; i < r->row_count && r->is_behind_push; i++)
+		behind_push(r, &r->rows[i].rule);
 	if (r->row_count)
 		r->sink(r->context, r->rows, r->row_count, MIN(r->location, r->end));
 	r->row_count = 0;
@@ -153,6 +176,8 @@ static void place(struct run *r, uint64_t number, enum cfi_place where, int64_t 
 		return;
 	*reg = (struct cfi_register){ .place = where, .offset = offset };
 	r->state.has_rule = false;
+	r->is_behind_push |= r->cie->machine.link && reg == &r->state.ra && where == CFI_AT_CFA &&
+			     offset == PUSHED_BYTES - WORD_BYTES;
 }
 
 /* Unsigned, so that it wraps instead of overflowing; absurd offsets do not fit a rule anyway. */
@@ -478,6 +503,7 @@ int cfi_run(const struct cfi_section *s, const struct cfi_cie *cie, const struct
 	r.state = cie->initial;
 	r.depth = 0;
 	r.is_initial = false;
+	r.is_behind_push = false;
 	r.start = fde->low;
 	r.location = fde->low;
 	r.end = fde->low + fde->size;
