@@ -52,8 +52,24 @@ static bool is_control(const char *text, size_t length)
 	return length == 1 && (c < 0x20 || c == 0x7f);
 }
 
+#define EACH_BYTE UINT64_C(0x0101010101010101)
+
+/* Whether eight bytes are all printable ASCII, as nearly all names are. */
+static bool utf8_is_printable(const char *text)
+{
+	const uint64_t high = 0x80 * EACH_BYTE;
+	uint64_t eight;
+
+	memcpy(&eight, text, sizeof(eight));
+	/* Without a byte from 0x80 on, no sum carries into the next byte. */
+	return !(eight & high) && ((eight + 0x60 * EACH_BYTE) & high) == high &&
+	       !((eight + EACH_BYTE) & high);
+}
+
 bool utf8_is_clean(const char *text, size_t size)
 {
+	for (; size >= sizeof(uint64_t) && utf8_is_printable(text); size -= sizeof(uint64_t))
+		text += sizeof(uint64_t);
 	while (size > 0) {
 		size_t length = utf8_length(text, size);
 

@@ -132,6 +132,23 @@ static void utf8_is_validated(void **state)
 	}
 }
 
+static void each_byte_of_a_long_text_counts(void **state)
+{
+	char text[] = "functions and names";
+
+	(void)state;
+	for (size_t at = 0; at < strlen(text); at++) {
+		const char kept = text[at];
+
+		for (int byte = 1; byte < 256; byte++) {
+			text[at] = (char)byte;
+			assert_int_equal(
+				utf8_is_clean(text, strlen(text)), byte >= 0x20 && byte < 0x7f);
+		}
+		text[at] = kept;
+	}
+}
+
 static void utf8_clean_keeps_valid_characters(void **state)
 {
 	char text[] = "a\xc3\xa9\xff\n\xc2\x9b"
@@ -305,6 +322,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(
 			makes_directories, enter_directory, leave_directory),
 		cmocka_unit_test(utf8_is_validated),
+		cmocka_unit_test(each_byte_of_a_long_text_counts),
 		cmocka_unit_test(utf8_clean_keeps_valid_characters),
 		cmocka_unit_test(a_module_id_has_all_known_parts),
 		cmocka_unit_test(names_of_module_ids_are_distinct),
