@@ -6,7 +6,8 @@
  * touches its pages. What was said of a module holds as long as the module has the same index:
  * known_frames_forget() must be called before an index is replaced by another.
  *
- * Bounded in bytes. What does not fit is not kept, and known_frames_trim() then begins anew. Knows
+ * Bounded in bytes. When the recent half is full, known_frames_trim() makes it the older one and
+ * forgets that: what is asked for again moves to the recent half, so what is in use stays. Knows
  * nothing of modules and processes. One thread.
  */
 #include <stdbool.h>
@@ -26,32 +27,35 @@ struct known_frame_key {
 
 struct known_frame {
 	const void *index; /* which answered; only compared */
-	const struct index_frame
-		*lines; /* innermost first; valid until the next put, trim, forget */
+	const struct index_frame *lines; /* innermost first; valid until the next trim, forget */
 	uint64_t address; /* ELF address */
 	uint32_t segment; /* of the index */
 	uint16_t line_count;
 	bool named; /* else the only line, if there is one, is a stand-in: struct symbolized */
 };
 
-struct known_frames {
-	size_t limit_bytes;
+struct known_generation {
 	struct intern keys, texts; /* unused until the first frame */
-	struct arena lines;
+	struct arena lines; /* likewise */
 	struct known_frame *frames; /* by number in `keys` */
 	size_t capacity;
-	bool full; /* a frame did not fit */
+};
+
+struct known_frames {
+	size_t generation_bytes; /* limit of each */
+	struct known_generation recent, older;
+	bool full; /* a frame did not fit into the recent one */
 };
 
 void known_frames_init(struct known_frames *known, size_t limit_bytes);
 void known_frames_deinit(struct known_frames *known);
-/* NULL if it is not known, or INDEX is not that which answered. */
+/* NULL if it is not known, or INDEX is not that which answered. Valid until the next get or put. */
 const struct known_frame *known_frames_get(
-	const struct known_frames *known, const struct known_frame_key *key, const void *index);
+	struct known_frames *known, const struct known_frame_key *key, const void *index);
 /* Keeps a copy of FRAME, if it fits. */
 void known_frames_put(struct known_frames *known, const struct known_frame_key *key,
 	const struct known_frame *frame);
-/* Call between two reports: forgets all if something did not fit. */
+/* Call between two reports: makes room if something did not fit. */
 void known_frames_trim(struct known_frames *known);
 void known_frames_forget(struct known_frames *known);
 size_t known_frames_bytes(const struct known_frames *known);
