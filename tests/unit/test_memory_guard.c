@@ -287,7 +287,7 @@ static void look_up(struct fixture *f, unsigned int times)
 static void index_pages_are_forgotten_when_lookups_have_mapped_many(void **state)
 {
 	struct fixture *f = *state;
-	unsigned int many = (unsigned int)((2 << 20) / f->page_bytes);
+	unsigned int many = (unsigned int)((4 << 20) / f->page_bytes);
 
 	set_resident(f, 600, 100);
 	memory_guard_release(&f->guard);

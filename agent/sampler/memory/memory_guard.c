@@ -14,7 +14,7 @@ enum {
 	NEAR_PERCENT = 85, /* of the limit: time to shrink the caches */
 	LONGEST_PAUSE = 64, /* checks */
 	LOOKUPS_BETWEEN_CHECKS = 16,
-	INDEX_PAGES_LIMIT_BYTES = 2 << 20, /* what look-ups may add to the resident file pages */
+	INDEX_PAGES_LIMIT_BYTES = 4 << 20, /* what look-ups may add to the resident file pages */
 	/* Shares of a window's limit, in quarters. */
 	WORTH_ENDING = 1, /* when memory is short: its end frees a good part */
 	NEARLY_FULL = 3, /* whatever else is free: its samples would be lost soon */
