@@ -164,6 +164,7 @@ static void make_symbols(struct fixture *f)
 	autoclose int kallsyms_fd = text_fd("ffffffff9a400000 T _text\n"
 					    "ffffffff9a400000 T _stext\n"
 					    "ffffffff9a401000 T do_syscall_64\n"
+					    "ffffffff9a401ff0 t __pfx_vfs_read\n"
 					    "ffffffff9a402000 T vfs_read\n"
 					    "ffffffff9a403000 T _etext\n"
 					    "ffffffffc0000000 t nf_hook\t[nf_tables]\n"

@@ -28,7 +28,6 @@ enum {
 #define SWITCH_TRACE UINT64_C(0xffffffff81000010) /* in trace_switch */
 #define SCHEDULE UINT64_C(0xffffffff81000110) /* in __schedule */
 #define NANOSLEEP UINT64_C(0xffffffff81000210) /* in do_nanosleep */
-#define FIRST_OF_NANOSLEEP UINT64_C(0xffffffff81000200)
 #define BPF_PROGRAM UINT64_C(0xffffffffc2000000)
 
 struct fixture {
@@ -93,7 +92,6 @@ static void put_kallsyms(struct fixture *f)
 	static const char text[] = "ffffffff81000000 T _stext\n"
 				   "ffffffff81000000 t trace_switch\n"
 				   "ffffffff81000100 t __schedule\n"
-				   "ffffffff810001f0 t __pfx_do_nanosleep\n"
 				   "ffffffff81000200 t do_nanosleep\n"
 				   "ffffffff81002000 T _etext\n";
 	int fd = openat(f->proc.fd, "kallsyms", O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
@@ -201,20 +199,6 @@ static void both_stacks_become_one_with_kernel_frames_first(void **state)
 	assert_int_equal(f->module_hits, 2);
 	assert_ptr_equal(f->last_module, &f->program);
 	assert_true(stack_resolver_saw_kernel(&f->resolver));
-}
-
-/* The kernel's walk does not say which frame an interrupt came upon: its address is no return
- * address. */
-static void an_interrupted_first_instruction_is_not_in_the_padding(void **state)
-{
-	struct fixture *f = *state;
-	struct profile_stack stack;
-
-	put_raw(f->profile, WINDOW, KERNEL, ABI_STACK_KERNEL, SCHEDULE, FIRST_OF_NANOSLEEP);
-	stack = resolve_raw(f, 0, KERNEL);
-	assert_int_equal(stack.frame_count, 2);
-	assert_frame(&stack, 1, PROFILE_MODULE_KERNEL, FIRST_OF_NANOSLEEP);
-	assert_false(stack.frames[1].flags & PROFILE_FRAME_RETURN);
 }
 
 static void a_sample_without_stacks_has_no_frames(void **state)
@@ -616,7 +600,6 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		CASE(both_stacks_become_one_with_kernel_frames_first),
-		CASE(an_interrupted_first_instruction_is_not_in_the_padding),
 		CASE(a_sample_without_stacks_has_no_frames),
 		CASE(a_return_address_at_the_end_of_a_mapping_belongs_to_it),
 		CASE(a_pc_outside_of_all_mappings_stays_a_pc),

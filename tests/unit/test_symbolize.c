@@ -236,6 +236,25 @@ static void the_kernels_symbols_are_those_of_the_window(void **state)
 	assert_string_equal(answer.lines[0].name, "do_syscall_64");
 }
 
+/* The kernel's walk does not say which frame an interrupt came upon: its address is no return
+ * address. */
+static void an_interrupted_first_instruction_is_not_in_the_padding(void **state)
+{
+	struct fixture *f = *state;
+	struct profile_frame first = in_kernel(2, PROFILE_FRAME_RETURN);
+	struct symbolized answer;
+
+	first.address -= 0x10;
+	symbolize_begin(f->symbolize, f->kallsyms);
+	ask(f, f->one, first, &answer);
+	assert_string_equal(answer.lines[0].name, "vfs_read");
+	assert_int_equal(answer.address, KERNEL_LINKED + 0x2000);
+	first.flags = 0;
+	first.address -= 1;
+	ask(f, f->one, first, &answer);
+	assert_string_equal(answer.lines[0].name, "__pfx_vfs_read");
+}
+
 static void the_kernels_debug_file_adds_lines_to_what_has_the_same_name(void **state)
 {
 	struct fixture *f = *state;
@@ -336,6 +355,7 @@ int main(void)
 		CASE(known_frames_are_bounded),
 		CASE(what_is_asked_for_stays_known),
 		CASE(the_kernels_symbols_are_those_of_the_window),
+		CASE(an_interrupted_first_instruction_is_not_in_the_padding),
 		CASE(the_kernels_debug_file_adds_lines_to_what_has_the_same_name),
 		CASE(how_a_program_was_built),
 		CASE(frames_are_the_same_where_their_names_are),

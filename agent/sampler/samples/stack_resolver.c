@@ -64,23 +64,9 @@ static uint32_t resolver_count_switch_frames(
 	return 0;
 }
 
-/*
- * Whether KADDR, of a caller in a kernel stack, is where an interrupt came and not a return
- * address: no call is in the padding before a function.
- */
-static bool resolver_was_interrupted(const struct stack_resolver *r, uint64_t kaddr)
-{
-	const struct kallsyms *kallsyms = kernel_symbols_table(r->options.kernel_symbols);
-	struct ksymbol symbol;
-
-	return kallsyms && kallsyms_lookup(kallsyms, kaddr - 1, &symbol) &&
-	       !strncmp(symbol.name, KALLSYMS_PADDING, strlen(KALLSYMS_PADDING));
-}
-
 static struct profile_frame resolver_kernel_frame(
-	const struct stack_resolver *r, uint64_t kaddr, bool is_caller)
+	const struct stack_resolver *r, uint64_t kaddr, bool is_return)
 {
-	const bool is_return = is_caller && !resolver_was_interrupted(r, kaddr);
 	uint32_t tenant = kernel_symbols_tenant(r->options.kernel_symbols, kaddr - is_return);
 
 	return (struct profile_frame){

@@ -237,14 +237,35 @@ static void kernel_lines(struct symbolize *s, struct symbolized *frame, const ch
 	frame->line_count = kernel_file_lines(index, frame->address, name, frame->lines);
 }
 
+/*
+ * No call is in the padding before a function: what the kernel's walk took for a return address is
+ * where an interrupt came, at the function's first instruction.
+ */
+static bool kernel_symbol_is_padding(const struct frame_place *at, const struct ksymbol *symbol)
+{
+	return at->frame->flags & PROFILE_FRAME_RETURN &&
+	       !strncmp(symbol->name, KALLSYMS_PADDING, strlen(KALLSYMS_PADDING));
+}
+
+static bool kernel_symbol(const struct symbolize *s, const struct frame_place *at,
+	struct symbolized *frame, struct ksymbol *ret_symbol)
+{
+	const uint32_t tenant = profile_frame_tenant(at->frame);
+	bool found =
+		s->kallsyms && kallsyms_lookup_of(s->kallsyms, frame->address, tenant, ret_symbol);
+
+	if (!found || !kernel_symbol_is_padding(at, ret_symbol))
+		return found;
+	frame->address = at->frame->address;
+	return kallsyms_lookup_of(s->kallsyms, frame->address, tenant, ret_symbol);
+}
+
 static int kernel_frame(struct symbolize *s, const struct frame_place *at, struct symbolized *frame)
 {
-	const struct kallsyms *kallsyms = s->kallsyms;
 	struct ksymbol symbol;
 
 	frame->kernel = true;
-	if (!kallsyms || !kallsyms_lookup_of(kallsyms, frame->address,
-				 profile_frame_tenant(at->frame), &symbol))
+	if (!kernel_symbol(s, at, frame, &symbol))
 		return unknown_kernel_frame(s, frame);
 	set_only_line(frame, symbol.name);
 	frame->address = link_address_of(&symbol, frame->address);
