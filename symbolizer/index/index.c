@@ -92,6 +92,26 @@ static int map_index(struct index *index, int fd)
 	return check(index);
 }
 
+static struct index_segment index_read_segment(const struct index *index, size_t number)
+{
+	const struct index_segment_entry *entries = index_table_start(index, INDEX_SEGMENTS);
+
+	return (struct index_segment){
+		.address = entries[number].address,
+		.size = entries[number].size,
+		.file_off = entries[number].file_off,
+	};
+}
+
+static void index_read_segments(struct index *index)
+{
+	size_t count =
+		MIN(index_table_count(index, INDEX_SEGMENTS), (size_t)INDEX_SEGMENTS_AT_HAND);
+
+	for (size_t i = 0; i < count; i++)
+		index->segments[i] = index_read_segment(index, i);
+}
+
 int index_open(int fd, struct index **ret_index)
 {
 	struct index *index = calloc(1, sizeof(*index));
@@ -104,6 +124,7 @@ int index_open(int fd, struct index **ret_index)
 		index_destroy(index);
 		return err;
 	}
+	index_read_segments(index);
 	index_forget_pages(index);
 	*ret_index = index;
 	return 0;
@@ -256,15 +277,10 @@ size_t index_segment_count(const struct index *index)
 
 struct index_segment index_segment(const struct index *index, size_t number)
 {
-	const struct index_segment_entry *entries = index_table_start(index, INDEX_SEGMENTS);
-
 	if (number >= index_table_count(index, INDEX_SEGMENTS))
 		return (struct index_segment){ 0 };
-	return (struct index_segment){
-		.address = entries[number].address,
-		.size = entries[number].size,
-		.file_off = entries[number].file_off,
-	};
+	return number < INDEX_SEGMENTS_AT_HAND ? index->segments[number]
+					       : index_read_segment(index, number);
 }
 
 bool index_address(

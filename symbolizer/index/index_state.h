@@ -4,10 +4,14 @@
 #include "symbolizer/index/format.h"
 #include "symbolizer/index/index.h"
 
+enum { INDEX_SEGMENTS_AT_HAND = 4 };
+
 struct index {
 	const uint8_t *map;
 	size_t size;
 	struct index_header header; /* a copy, so it cannot change after the check */
+	/* Copies of the first ones: each question begins with them, and files mostly have one. */
+	struct index_segment segments[INDEX_SEGMENTS_AT_HAND];
 	bool touched; /* pages of the mapping may be resident */
 };
 
