@@ -30,7 +30,6 @@ struct unwind_walk {
 	__u32 allowance; /* bytes left for unfinished walks */
 	__u32 missed; /* 1 + the first absent slot; 0 = none */
 	__u32 may_stop; /* 1 = user space can finish the walk */
-	__u32 guessed; /* 1 = it cannot, a table was missing: unwound by frame pointer there */
 	__u32 known; /* the process is */
 	__u32 stack_waits; /* the record is yet to be shipped, with the sample */
 	__u32 frames; /* passed so far; the record has the first and the last of them */

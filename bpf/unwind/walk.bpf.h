@@ -9,7 +9,8 @@
  * If a page is not loaded, or nothing is known of the process yet, the walk stops: the sample ships
  * registers and a piece of the stack, and user space finishes it (and loads what was missing). To
  * keep a storm of such samples from filling the rings, each CPU has an allowance of bytes; beyond
- * it, walks use the frame pointer.
+ * it, walks end there. They do not go on by frame pointer: a function that has not saved it yet, or
+ * never does, would be given its caller's caller.
  */
 #include "bpf/filter.bpf.h"
 #include "bpf/unwind/regs.bpf.h"
@@ -151,7 +152,7 @@ static __always_inline bool unwind_fits(const struct unwind_walk *walk,
 
 /*
  * The number of PC's rule in BLOCK; AT is its place. Returns UNWIND_CACHE_WAYS if the page is not
- * loaded and the walk has to stop.
+ * loaded: the walk has to stop.
  */
 static __always_inline __u32 unwind_way(struct unwind_walk *walk, __u64 pc,
 	const struct unwind_at *at, const struct unwind_cache_block *block)
@@ -159,10 +160,13 @@ static __always_inline __u32 unwind_way(struct unwind_walk *walk, __u64 pc,
 	for (__u32 way = 0; way < UNWIND_CACHE_WAYS && block->epoch == walk->rules_epoch; way++)
 		if (unwind_fits(walk, &block->of[way], at))
 			return way;
-	if (!unwind_learn(pc))
-		return 0;
-	walk->guessed = !walk->may_stop;
-	return walk->may_stop ? UNWIND_CACHE_WAYS : 0;
+	return unwind_learn(pc) ? UNWIND_CACHE_WAYS : 0;
+}
+
+/* How a walk ends where a table may exist but is not loaded. */
+static __always_inline int unwind_without(const struct unwind_walk *walk)
+{
+	return walk->may_stop ? ABI_UNWIND_MISSED : ABI_UNWIND_NOT_LOADED;
 }
 
 /* One step from the I-th frame. Returns an enum abi_unwind_end. */
@@ -176,11 +180,8 @@ static __always_inline int unwind_step(struct unwind_walk *walk, __u32 i)
 
 	if (pc < walk->range.start || pc >= walk->range.end)
 		unwind_find(pc);
-	if (unwind_is_unknown(walk)) {
-		if (walk->may_stop)
-			return ABI_UNWIND_MISSED;
-		walk->guessed = 1;
-	}
+	if (unwind_is_unknown(walk))
+		return unwind_without(walk);
 	at = unwind_at(walk, pc);
 	number = unwind_cache_number(at.slot, at.offset);
 	if (i < UNWIND_CACHE_AHEAD)
@@ -193,7 +194,7 @@ static __always_inline int unwind_step(struct unwind_walk *walk, __u32 i)
 		if (at.page < walk->range.slot_count) {
 			way = unwind_way(walk, pc, &at, block);
 			if (way >= UNWIND_CACHE_WAYS)
-				return ABI_UNWIND_MISSED;
+				return unwind_without(walk);
 			place = block->of[way].place;
 		}
 	}
@@ -268,7 +269,7 @@ static __always_inline int unwind_all(struct unwind_walk *walk, bool returns)
 	if (!walk->known) {
 		walk->record.frames[returns] = walk->state.pc;
 		walk->record.frame_count = returns + 1;
-		return ABI_UNWIND_MISSED;
+		return unwind_without(walk);
 	}
 	for (__u32 i = returns; i < ABI_MAX_FRAMES; i++) {
 		end = unwind_frame(i);
@@ -296,14 +297,13 @@ static __always_inline bool unwind_begin(const struct capture *t, struct unwind_
 	walk->may_stop = unwind_may_stop(walk);
 	walk->known = config.unwind_by_mapping ? unwind_begin_mappings(t->task, walk)
 					       : unwind_begin_ranges(walk, sample);
-	if (!walk->known && (config.unwind_by_mapping || !walk->may_stop))
+	if (!walk->known && config.unwind_by_mapping)
 		return false;
 	unwind_cache_begin(&walk->key);
 	walk->mapping.end = 0;
 	walk->range.end = 0;
 	walk->missed = 0;
 	walk->frames = 0;
-	walk->guessed = 0;
 	walk->state.block_address = 0;
 	walk->state.is_return = 0;
 	runtime_begin_walk(walk, sample, thread);
@@ -324,9 +324,6 @@ static __always_inline __u64 unwind_take(const struct capture *t, struct scratch
 		return stack_take(t, &walk->record, 0);
 	end = unwind_all(walk, t->stack_flags & ABI_STACK_CALL);
 	unwind_cache_end(walk->key.tgid, walk->blocks);
-	/* Even at a root: frames may have been skipped on the way. */
-	if (walk->guessed && end != ABI_UNWIND_DEPTH)
-		end = ABI_UNWIND_NOT_LOADED;
 	sample->unwind_missed = walk->missed;
 	walk->record.flags = end << ABI_STACK_END_SHIFT | t->stack_flags;
 	if (end == ABI_UNWIND_DEPTH)

@@ -519,6 +519,28 @@ static void walk_waits_for_a_module(void **state)
 	assert_int_equal(stack.end, ABI_UNWIND_NOT_LOADED);
 }
 
+/* A leaf on aarch64 has not saved its caller: by frame pointer the walk would skip it. */
+static void walk_that_may_not_wait_does_not_guess_the_caller(void **state)
+{
+	struct fixture *f = *state;
+	const struct abi_unwind_rest rest = {
+		.pc = LOADED + 0x1004,
+		.sp = STACK,
+		.fp = STACK + 16,
+		.lr = LOADED + 0x1800,
+		.stack_address = STACK,
+		.stack_bytes = sizeof(f->stack),
+	};
+	struct unwind_stack stack;
+
+	f->module_state = UNWIND_MODULE_WAITING;
+	f->stack[2] = STACK + 64;
+	f->stack[3] = LOADED + 0x2001; /* where its caller returns to */
+	assert_null(finish_rest(f, &rest, f->stack, true, &stack));
+	assert_int_equal(stack.count, 1);
+	assert_int_equal(stack.end, ABI_UNWIND_NOT_LOADED);
+}
+
 static void walk_ends_where_the_piece_of_stack_does(void **state)
 {
 	struct fixture *f = *state;
@@ -613,6 +635,7 @@ int main(void)
 		UNWIND_TEST(claimed_memory_costs_no_slots),
 		UNWIND_TEST(walk_is_finished_and_its_pages_are_loaded),
 		UNWIND_TEST(walk_waits_for_a_module),
+		UNWIND_TEST(walk_that_may_not_wait_does_not_guess_the_caller),
 		UNWIND_TEST(walk_ends_where_the_piece_of_stack_does),
 		UNWIND_TEST(walk_goes_on_in_the_piece_of_the_other_stack),
 		UNWIND_TEST(code_outside_of_all_files_needs_a_frame_pointer),

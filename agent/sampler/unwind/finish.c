@@ -125,8 +125,6 @@ const struct mapping *unwind_finish(struct unwind *u, const struct mappings *map
 		.is_return = rest->is_return ? 1 : 0,
 		.runs = rest->fiber,
 	};
-
-	bool guessed = false;
 	uint32_t steps = stack->count;
 
 	stack->end = ABI_UNWIND_GOES_ON;
@@ -136,15 +134,12 @@ const struct mapping *unwind_finish(struct unwind *u, const struct mappings *map
 		enum unwind_place place =
 			finish_place_of(u, mappings, state.pc - state.is_return, &rule, &waits);
 
-		if (waits && !force) {
-			stack->end = ABI_UNWIND_MISSED;
-			return waits;
+		/* By frame pointer, the walk might skip the caller. */
+		if (waits) {
+			stack->end = force ? ABI_UNWIND_NOT_LOADED : ABI_UNWIND_MISSED;
+			return force ? NULL : waits;
 		}
-		guessed |= waits != NULL;
 		stack->end = (enum abi_unwind_end)unwind_step_from(&state, place, &rule);
-		/* Even at a root: frames may have been skipped on the way. */
-		if (guessed && stack->end != ABI_UNWIND_GOES_ON)
-			stack->end = ABI_UNWIND_NOT_LOADED;
 		if (stack->end != ABI_UNWIND_GOES_ON)
 			return NULL;
 		if (!add_frame(stack, &steps, state.pc)) {
