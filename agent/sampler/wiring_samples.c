@@ -134,7 +134,8 @@ static bool on_request_module(void *context, struct process *p, const struct map
 	const struct sampler *sampler = context;
 
 	module_indexes_hit(sampler->module_indexes, p, mapping);
-	return module_indexes_is_awaited(sampler->module_indexes, mapping->module);
+	return module_indexes_is_awaited(sampler->module_indexes, mapping->module) ||
+	       module_indexes_may_come(sampler->module_indexes, mapping->module);
 }
 
 static void on_want_module(void *context, const struct module *module)

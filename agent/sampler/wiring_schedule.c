@@ -182,12 +182,20 @@ static void on_retry(void *context, bool all)
 	pending_walks_retry(&sampler->walks, all ? SIZE_MAX : PENDING_WALKS_AT_ONCE);
 }
 
+static bool on_ask_postponed(void *context)
+{
+	const struct sampler *sampler = context;
+
+	return module_indexes_ask_postponed(sampler->module_indexes);
+}
+
 void sampler_build_wait_init(struct sampler *sampler)
 {
 	build_wait_init(&sampler->build_wait, &(struct build_wait_options){
 						      .loop = sampler->loop,
 						      .builds = sampler->builds,
 						      .retry = on_retry,
+						      .ask_postponed = on_ask_postponed,
 						      .context = sampler,
 					      });
 }

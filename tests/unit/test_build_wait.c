@@ -35,6 +35,8 @@ struct fixture {
 	char retries[32]; /* a(ll) or s(ome) */
 	unsigned int requested; /* builds that the next retry requests */
 	unsigned int rounds; /* of ending a build */
+	unsigned int silent; /* asks that a file does not answer */
+	unsigned int asks;
 };
 
 static struct fixture fixture;
@@ -50,6 +52,19 @@ static void retry(void *context, bool all)
 	f->requested = 0;
 }
 
+/* The file's index is requested once it answers. */
+static bool ask_postponed(void *context)
+{
+	struct fixture *f = context;
+
+	f->asks++;
+	if (!f->silent)
+		return false;
+	f->silent--;
+	f->builds.pending += !f->silent;
+	return f->silent;
+}
+
 static int setup(void **state)
 {
 	struct fixture *f = &fixture;
@@ -60,6 +75,7 @@ static int setup(void **state)
 					  .loop = f->loop,
 					  .builds = &f->builds,
 					  .retry = retry,
+					  .ask_postponed = ask_postponed,
 					  .context = f,
 				  });
 	*state = f;
@@ -176,6 +192,44 @@ static void debug_files_are_waited_for_only_on_request(void **state)
 	assert_int_equal(f->builds.improving, 1);
 }
 
+/* Each time the loop's clock goes on, so that files are asked again. */
+static void go_on(void *context)
+{
+	struct fixture *f = context;
+	int timer;
+
+	ahead_ns += SECOND;
+	if (!f->silent && f->builds.pending)
+		end_one(f);
+	else
+		assert_int_equal(loop_timer(f->loop, 0, 0, go_on, f, &timer), 0);
+}
+
+static void a_file_that_answers_late_is_asked_again_and_its_build_waited_for(void **state)
+{
+	struct fixture *f = *state;
+	int timer;
+
+	f->silent = 4;
+	assert_int_equal(loop_timer(f->loop, 0, 0, go_on, f, &timer), 0);
+	assert_int_equal(build_wait_run(&f->wait, 1000 * SECOND), 0);
+	assert_int_equal(f->asks, 4);
+	assert_int_equal(f->rounds, 1);
+	assert_int_equal(f->builds.pending, 0);
+}
+
+static void a_file_that_never_answers_is_given_up(void **state)
+{
+	struct fixture *f = *state;
+	int timer;
+
+	f->silent = 1000;
+	assert_int_equal(loop_timer(f->loop, 0, 0, go_on, f, &timer), 0);
+	assert_int_equal(build_wait_run(&f->wait, 1000 * SECOND), 0);
+	assert_in_range(f->asks, 10, 40);
+	assert_false(f->wait.waiting);
+}
+
 /* Outside of a wait, the end of a build neither hurries the others nor stops the loop. */
 static void builds_outside_of_a_wait_are_left_alone(void **state)
 {
@@ -200,6 +254,8 @@ int main(void)
 		CASE(the_wait_ends_with_its_time),
 		CASE(a_wait_that_has_ended_leaves_no_timer),
 		CASE(debug_files_are_waited_for_only_on_request),
+		CASE(a_file_that_answers_late_is_asked_again_and_its_build_waited_for),
+		CASE(a_file_that_never_answers_is_given_up),
 		CASE(builds_outside_of_a_wait_are_left_alone),
 	};
 

@@ -2,6 +2,11 @@
 /* When indexes are requested, and the effects of answers and of shortages. */
 #include "tests/unit/module_indexes_fixture.h"
 
+#include <errno.h>
+#include <fcntl.h>
+
+#include "base/foreign.h"
+
 /* ---- questions ------------------------------------------------------------------------------ */
 
 static void first_sample_asks_with_the_file_and_its_root(void **state)
@@ -275,6 +280,78 @@ static void pauses_are_short_again_after_a_question_that_was_taken(void **state)
 	assert_int_equal(w->builds.request_count, 5);
 }
 
+static int open_directories_only(void *context, const struct foreign_path *path, int *ret_fd)
+{
+	(void)context;
+	if (path->place != FOREIGN_DIRECTORY)
+		return -EAGAIN;
+	*ret_fd = open("/", O_PATH | O_CLOEXEC);
+	return *ret_fd < 0 ? -errno : 0;
+}
+
+/* Else its code would be taken for code without tables, and walked by frame pointer. */
+static void a_file_that_does_not_answer_is_not_one_without_an_index(void **state)
+{
+	static const struct foreign silent = { .open = open_directories_only };
+	struct world *w = *state;
+	const struct process *p = process_of(w, PARENT);
+
+	answer_at_once(w);
+	foreign_current = &silent;
+	hit_at(w, p, 0);
+	foreign_current = NULL;
+	/* By its identity alone: the cache has no index. */
+	assert_int_equal(w->builds.request_count, 1);
+	assert_int_equal(last_request(w)->inode, 0);
+	assert_int_equal(w->answered_none, 1);
+	assert_false(module_indexes_is_absent(w->indexes, program_of(p)));
+	assert_true(module_indexes_may_come(w->indexes, program_of(p)));
+	w->inside = with_lines();
+	hit_at(w, p, SECOND);
+	assert_non_null(module_indexes_get(w->indexes, program_of(p)));
+}
+
+/* A recording ends before the next sample would ask. */
+static void what_was_postponed_can_be_asked_without_a_sample(void **state)
+{
+	struct world *w = *state;
+	const struct process *p = process_of(w, PARENT);
+
+	assert_false(module_indexes_ask_postponed(w->indexes));
+	w->builds.error = -EAGAIN;
+	hit_at(w, p, 0);
+	assert_true(module_indexes_ask_postponed(w->indexes));
+	assert_int_equal(w->builds.request_count, 2);
+	w->builds.error = 0;
+	assert_false(module_indexes_ask_postponed(w->indexes));
+	assert_int_equal(w->builds.request_count, 3);
+	assert_true(module_indexes_is_awaited(w->indexes, program_of(p)));
+	/* It is no longer postponed. */
+	assert_false(module_indexes_ask_postponed(w->indexes));
+	assert_int_equal(w->builds.request_count, 3);
+}
+
+/* For these, walks wait; not for a file that never answers. */
+static void an_index_may_come_after_a_few_failures(void **state)
+{
+	struct world *w = *state;
+	const struct process *p = process_of(w, PARENT);
+
+	assert_false(module_indexes_may_come(w->indexes, program_of(p)));
+	w->builds.error = -EAGAIN;
+	hit_at(w, p, 0);
+	assert_true(module_indexes_may_come(w->indexes, program_of(p)));
+	hit_at(w, p, SECOND);
+	hit_at(w, p, 5 * SECOND);
+	assert_true(module_indexes_may_come(w->indexes, program_of(p)));
+	hit_at(w, p, 20 * SECOND);
+	assert_false(module_indexes_may_come(w->indexes, program_of(p)));
+	w->builds.error = 0;
+	hit_at(w, p, 35 * SECOND);
+	assert_false(module_indexes_may_come(w->indexes, program_of(p)));
+	assert_true(module_indexes_is_awaited(w->indexes, program_of(p)));
+}
+
 static void without_descriptors_the_question_is_postponed(void **state)
 {
 	struct world *w = *state;
@@ -331,6 +408,9 @@ int main(void)
 		CASE(modules_beyond_the_limit_have_no_index_and_are_counted),
 		CASE(full_queue_is_asked_again_after_growing_pauses),
 		CASE(pauses_are_short_again_after_a_question_that_was_taken),
+		CASE(a_file_that_does_not_answer_is_not_one_without_an_index),
+		CASE(what_was_postponed_can_be_asked_without_a_sample),
+		CASE(an_index_may_come_after_a_few_failures),
 		CASE(without_descriptors_the_question_is_postponed),
 		CASE(sizes_are_those_of_the_indexes_that_are_there),
 	};

@@ -26,6 +26,8 @@ static const uint64_t LATE_NS = UINT64_C(15000000000);
 static const uint64_t FIRST_POSTPONED_NS = UINT64_C(1000000000);
 static const uint64_t POSTPONED_LOG_NS = UINT64_C(60000000000);
 static const uint64_t LONGEST_POSTPONED_NS = UINT64_C(15000000000);
+/* Times in a row after which an answer is unlikely to come in time for a walk. */
+enum { FEW_POSTPONED = 3 };
 /*
  * A file that only short-lived processes can see must be opened while one of them is alive. Their
  * stacks are all alike, so for this long the frames of cached stacks are checked, too.
@@ -215,12 +217,16 @@ void module_indexes_answer(struct module_indexes *indexes, uint64_t tag, struct 
 
 /* ---- questions ------------------------------------------------------------------------------ */
 
-static void module_index_postpone(struct module_indexes *indexes, struct module_index *m, int err)
+static void module_index_postpone(struct module_indexes *indexes, struct module_index *m,
+	const struct process *p, int err)
 {
 	uint64_t pause_ns =
 		failure_pause_ns(++m->postponed, FIRST_POSTPONED_NS, LONGEST_POSTPONED_NS);
 
 	m->state = MODULE_INDEX_POSTPONED;
+	/* Nothing is known yet, though the builds, asked without the file, may have answered. */
+	m->absent = false;
+	m->unopened_process = p ? p->number : 0;
 	m->again_ns = indexes->now_ns + pause_ns;
 	module_index_expect_samples(indexes, m);
 	if (log_rate_allows_every(&indexes->postponed_log, POSTPONED_LOG_NS))
@@ -268,7 +274,7 @@ static void module_index_asked(
 	if (!err)
 		m->postponed = 0;
 	else if (failure_is_transient(err))
-		module_index_postpone(indexes, m, err);
+		module_index_postpone(indexes, m, p, err);
 	else if (!p)
 		module_index_answer(indexes, m, NULL);
 	else
@@ -440,6 +446,27 @@ void module_indexes_executed(struct module_indexes *indexes, struct module *prog
 	m->not_cached = !failure_is_transient(err);
 }
 
+bool module_indexes_ask_postponed(struct module_indexes *indexes)
+{
+	struct processes *processes = indexes->options.requests.processes;
+	struct module_index *m;
+	size_t iterator = 0;
+	bool any = false;
+
+	while ((m = module_indexes_next(indexes, &iterator))) {
+		const struct process *p = NULL;
+		const struct mapping *mapping;
+
+		if (m->state == MODULE_INDEX_POSTPONED && !m->index && m->unopened_process)
+			p = processes_find(processes, m->unopened_process);
+		mapping = p ? process_mapping_of(p, m->module) : NULL;
+		if (mapping)
+			module_index_ask(indexes, m, p, mapping);
+		any |= mapping && m->state == MODULE_INDEX_POSTPONED;
+	}
+	return any;
+}
+
 static void module_index_ask_seen(struct module_indexes *indexes, struct module_index *m)
 {
 	enum module_index_state before = m->state;
@@ -486,6 +513,14 @@ bool module_indexes_is_awaited(const struct module_indexes *indexes, const struc
 	const struct module_index *m = module_indexes_find(indexes, module);
 
 	return m && m->state == MODULE_INDEX_ASKED && !m->index;
+}
+
+bool module_indexes_may_come(const struct module_indexes *indexes, const struct module *module)
+{
+	const struct module_index *m = module_indexes_find(indexes, module);
+
+	return m && m->state == MODULE_INDEX_POSTPONED && !m->index &&
+	       m->postponed <= FEW_POSTPONED;
 }
 
 void module_indexes_forget_pages(const struct module_indexes *indexes)

@@ -138,5 +138,12 @@ const struct index *module_indexes_get(
 bool module_indexes_is_absent(const struct module_indexes *indexes, const struct module *module);
 /* Whether there is no index yet, but an answer will come without a further sample. */
 bool module_indexes_is_awaited(const struct module_indexes *indexes, const struct module *module);
+/* Whether MODULE's file did not answer just now, and a later sample is about to ask again. */
+bool module_indexes_may_come(const struct module_indexes *indexes, const struct module *module);
+/*
+ * Requests what was postponed and has no index, though no sample comes any more. Returns whether
+ * any of it is postponed again.
+ */
+bool module_indexes_ask_postponed(struct module_indexes *indexes);
 /* Mapped size of all indexes. */
 uint64_t module_indexes_bytes(const struct module_indexes *indexes);

@@ -28,7 +28,8 @@ struct module_index {
 	bool absent; /* the last answer was that there is none; never with an index */
 	bool late; /* debug files that it may have did not answer */
 	uint64_t again_ns; /* see the states in the header; 0 = never */
-	uint32_t unopened_process; /* UNOPENED: generation whose file could not be opened */
+	/* UNOPENED, POSTPONED: generation whose file could not be opened; 0 = of none. */
+	uint32_t unopened_process;
 	unsigned int postponed; /* times in a row */
 	uint64_t offered_ns; /* when the owner was last offered the file; 0 = never */
 	bool not_cached; /* the cache had nothing complete at the program's exec */

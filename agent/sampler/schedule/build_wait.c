@@ -6,6 +6,10 @@
 #include "agent/loop/loop.h"
 #include "symbolizer/builds/builds.h"
 
+/* A file system that is merely slow answers by then; one that hangs costs this much at the end. */
+enum { MOST_ASKS = 30 };
+static const uint64_t ASK_NS = UINT64_C(200000000);
+
 void build_wait_init(struct build_wait *w, const struct build_wait_options *options)
 {
 	*w = (struct build_wait){ .options = *options };
@@ -26,8 +30,23 @@ void build_wait_progress(struct build_wait *w)
 		return;
 	if (build_wait_is_building(w))
 		builds_hurry(w->options.builds);
-	else
+	else if (!w->asks_left)
 		loop_stop(w->options.loop);
+}
+
+static void build_wait_ask(struct build_wait *w)
+{
+	w->asks_left = w->options.ask_postponed(w->options.context) ? w->asks_left - 1 : 0;
+}
+
+static void build_wait_ask_again(void *context)
+{
+	struct build_wait *w = context;
+
+	if (!w->asks_left)
+		return;
+	build_wait_ask(w);
+	build_wait_progress(w);
 }
 
 static void build_wait_expire(void *context)
@@ -38,6 +57,23 @@ static void build_wait_expire(void *context)
 	loop_stop(w->options.loop);
 }
 
+static int build_wait_loop(struct build_wait *w)
+{
+	struct loop *loop = w->options.loop;
+	int asks = -1, err = 0;
+
+	if (w->asks_left)
+		err = loop_timer(loop, ASK_NS, ASK_NS, build_wait_ask_again, w, &asks);
+	if (err)
+		return err;
+	w->waiting = true;
+	builds_hurry(w->options.builds);
+	err = loop_run(loop);
+	w->waiting = false;
+	loop_cancel(loop, asks);
+	return err;
+}
+
 int build_wait_run(struct build_wait *w, uint64_t wait_ns)
 {
 	struct loop *loop = w->options.loop;
@@ -45,16 +81,15 @@ int build_wait_run(struct build_wait *w, uint64_t wait_ns)
 
 	assert(!w->waiting);
 	w->options.retry(w->options.context, true);
-	if (!build_wait_is_building(w))
+	w->asks_left = MOST_ASKS;
+	build_wait_ask(w);
+	if (!build_wait_is_building(w) && !w->asks_left)
 		return 0;
 	w->expired = false;
 	err = loop_timer(loop, wait_ns, 0, build_wait_expire, w, &timer);
 	if (err)
 		return err;
-	w->waiting = true;
-	builds_hurry(w->options.builds);
-	err = loop_run(loop);
-	w->waiting = false;
+	err = build_wait_loop(w);
 	if (!w->expired)
 		loop_cancel(loop, timer);
 	return err;

@@ -3,7 +3,8 @@
 /*
  * Waits for index builds before a start and before a report: the loop runs until none is pending or
  * a time has passed. Meanwhile builds have this process's priority. Finished walks may request more
- * indexes, which are waited for, too. One thread, the loop's.
+ * indexes, which are waited for, too, and files that did not answer are asked again for a while.
+ * One thread, the loop's.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -17,6 +18,8 @@ struct build_wait_options {
 	struct builds *builds; /* borrowed */
 	/* Finishes samples that waited for an index: all that can be (ALL), or some. */
 	void (*retry)(void *context, bool all);
+	/* Requests what was postponed; returns whether some of it is postponed again. */
+	bool (*ask_postponed)(void *context);
 	void *context;
 };
 
@@ -24,6 +27,7 @@ struct build_wait {
 	struct build_wait_options options;
 	bool waiting; /* the loop runs only until the builds are done */
 	bool with_debug; /* and until no server is being queried */
+	unsigned int asks_left; /* of files that did not answer; 0 = all did, or it is over */
 	bool expired;
 };
 
