@@ -221,6 +221,23 @@ static void vdso_is_asked_for_without_a_process(void **state)
 	assert_false(last_request(w)->has_root);
 }
 
+/* On aarch64 the first walk through a signal handler needs it. */
+static void vdso_is_asked_for_with_a_program(void **state)
+{
+	struct world *w = *state;
+	const struct process *p;
+
+	(void)process_of(w, PARENT);
+	exec(w->table, later, PARENT, &w->table->program);
+	p = sampled(w->table, PARENT, later + 10);
+	set_time(w, 0);
+	module_indexes_hit_program(w->indexes, p);
+	assert_int_equal(w->builds.request_count, 2);
+	assert_string_equal(last_request(w)->path, "[vdso]");
+	module_indexes_hit_program(w->indexes, p);
+	assert_int_equal(w->builds.request_count, 2);
+}
+
 static void modules_beyond_the_limit_have_no_index_and_are_counted(void **state)
 {
 	struct world *w = *state;
@@ -405,6 +422,7 @@ int main(void)
 		CASE(answer_for_a_forgotten_module_is_dropped),
 		CASE(memory_without_a_file_is_not_asked_for),
 		CASE(vdso_is_asked_for_without_a_process),
+		CASE(vdso_is_asked_for_with_a_program),
 		CASE(modules_beyond_the_limit_have_no_index_and_are_counted),
 		CASE(full_queue_is_asked_again_after_growing_pauses),
 		CASE(pauses_are_short_again_after_a_question_that_was_taken),

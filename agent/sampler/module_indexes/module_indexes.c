@@ -411,10 +411,13 @@ void module_indexes_hit_again(
 
 void module_indexes_hit_program(struct module_indexes *indexes, const struct process *p)
 {
-	const struct mapping *mapping = p->executable ? process_mapping_of(p, p->executable) : NULL;
+	for (size_t i = 0; i < mappings_count(p->mappings); i++) {
+		const struct mapping *mapping = mappings_at(p->mappings, i);
 
-	if (mapping)
-		module_indexes_hit(indexes, p, mapping);
+		if (mapping->module->kind == MODULE_VDSO ||
+			(p->executable && mapping->module == p->executable))
+			module_indexes_hit(indexes, p, mapping);
+	}
 }
 
 void module_indexes_executed(struct module_indexes *indexes, struct module *program)

@@ -110,7 +110,7 @@ int module_indexes_want_functions_of(struct module_indexes *indexes, struct modu
  */
 void module_indexes_hit_kernel(
 	struct module_indexes *indexes, struct module *module, uint64_t start, uint64_t end);
-/* As if P's program had been sampled. */
+/* As if P's program had been sampled, and the vDSO. */
 void module_indexes_hit_program(struct module_indexes *indexes, const struct process *p);
 /*
  * PROGRAM is executed: takes its index from the cache if a complete one is there. Otherwise the
