@@ -55,7 +55,7 @@ def windows_of(source):
     found = []
     for folder, _, names in os.walk(source):
         for name in names:
-            m = re.fullmatch(r"(\d{8}T\d{6})Z-10s\.pb\.gz", name)
+            m = re.fullmatch(r"(\d{8}T\d{6})Z-(?:9|10)(?:\.\d+)?s\.pb\.gz", name)
             if m:
                 at = calendar.timegm(time.strptime(m.group(1), "%Y%m%dT%H%M%S"))
                 found.append((at, os.path.join(folder, name)))
@@ -117,10 +117,10 @@ def main():
     now, bits, files, cost = make_week(slots, store)
     sizes = {kind: [os.path.getsize(os.path.join(store, p)) for _, p in list_] for kind, list_ in files.items()}
     for kind, of in sizes.items():
-        print("%-8s %5d files %8.1f MB, %6.1f kB each" % (kind, len(of), sum(of) / 1e6, sum(of) / len(of) / 1e3))
-    print("a week   %5d files %8.1f MB" % (sum(map(len, sizes.values())), sum(map(sum, sizes.values())) / 1e6))
-    print("from %d tens of minutes" % len(slots))
-    print("merging ten minutes of windows: %.3f CPU s; to one: %.3f CPU s" % (cost["minutes"], cost["merged"]))
+        print("%s: %d files, %.1f MB, %.1f kB each" % (kind, len(of), sum(of) / 1e6, sum(of) / len(of) / 1e3))
+    print("a week: %d files, %.1f MB" % (sum(map(len, sizes.values())), sum(map(sum, sizes.values())) / 1e6))
+    print("tens of minutes that are repeated: %d" % len(slots))
+    print("merging ten minutes of windows: %.3f CPU s, to one %.3f CPU s" % (cost["minutes"], cost["merged"]))
     for what, seconds in (("fifteen minutes", 900), ("a day", DAY)):
         lines = [line(p) for b, p in files["windows"] if b >= now - seconds]
         lines += [line(p, bits) for b, p in files["minutes"] if b >= now - seconds]
