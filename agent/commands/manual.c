@@ -234,6 +234,8 @@ static const struct entry label_entries[] = {
 	{ "go_state", "What the thread does: user (the goroutine itself), g0 (the runtime or C "
 		      "code for it), "
 		      "gc_worker, signal, scheduler or idle (for no goroutine)." },
+	{ "go_wait_reason",
+		"Why the goroutine waits, where its thread waits with it: LockOSThread." },
 	{ "any other", "Labels that a Go program set with pprof.Do or SetGoroutineLabels." },
 };
 

@@ -131,6 +131,13 @@ static const char *fiber_labels_state(const struct profile_fiber *fiber,
 	return words->states[fiber->state];
 }
 
+static const char *fiber_labels_wait(const struct profile_fiber *fiber)
+{
+	const struct runtime_fibers *words = runtime_fibers();
+
+	return fiber->wait && words->wait ? words->wait(fiber->wait) : NULL;
+}
+
 static void fiber_labels_put(
 	struct pprof_label *to, size_t *count, const char *key, const char *text)
 {
@@ -154,5 +161,6 @@ int fiber_labels_add(struct fiber_labels *f, const struct profile_sample *sample
 		};
 	fiber_labels_put(to, count, "go_created_by", intern_text(&f->texts, origin->function));
 	fiber_labels_put(to, count, "go_created_at", intern_text(&f->texts, origin->place));
+	fiber_labels_put(to, count, "go_wait_reason", fiber_labels_wait(&fiber));
 	return 0;
 }

@@ -22,6 +22,14 @@ enum abi_fiber_facts_flags {
 	ABI_FIBER_UNREADABLE = 1 << 1, /* labels are missing that could not be read */
 	ABI_FIBER_STATE_SHIFT = 2, /* bits from here on: enum abi_fiber_state */
 	ABI_FIBER_STATE_MASK = 7 << ABI_FIBER_STATE_SHIFT,
+	/*
+	 * Bits from here on: why the fiber waits, 0 = it does not, or that is not known. The high
+	 * bits are the runtime's version, which the reason's number is of.
+	 */
+	ABI_FIBER_WAIT_SHIFT = 5,
+	ABI_FIBER_WAIT_REASON_BITS = 8,
+	ABI_FIBER_WAIT_BITS = 16,
+	ABI_FIBER_WAIT_MASK = ((1 << ABI_FIBER_WAIT_BITS) - 1) << ABI_FIBER_WAIT_SHIFT,
 	ABI_FIBER_FACTS_MARK = 1 << 30, /* always: no stack has the same content */
 };
 

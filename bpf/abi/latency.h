@@ -219,7 +219,7 @@ static inline __attribute__((always_inline)) abi_u64 abi_latency_bucket_start(ab
 	return (abi_u64)((bucket & 7) + 8) << (power - 1);
 }
 
-_Static_assert(sizeof(struct abi_latency_function) == 72, "map value's layout");
+_Static_assert(sizeof(struct abi_latency_function) == 80, "map value's layout");
 _Static_assert(sizeof(struct abi_open_call_key) == 24, "map key's layout");
 _Static_assert(sizeof(struct abi_open_call) == 56, "map value's layout");
 _Static_assert(sizeof(struct abi_latency_cell_key) == 24, "map key's layout");

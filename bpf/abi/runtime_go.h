@@ -32,6 +32,17 @@ struct abi_runtime_go {
 			  */
 	abi_u32 labels_kind; /* enum abi_go_labels */
 	abi_u32 has_parent; /* 1 = ABI_GO_PARENT is what it says (from 1.21 on) */
+	/* For the reasons of waits, of goroutines that have the words of enum abi_go_head. */
+	abi_u32 m_lockedg;
+	abi_u32 minor; /* Go 1.N, whose numbers the reasons are; 0 = not known, or not wanted */
+};
+
+/* Words of struct g around goid, at these distances in all known versions. */
+enum abi_go_head {
+	ABI_GO_STATUS = 0, /* atomicstatus, the low 32 bits */
+	ABI_GO_ID = 1,
+	ABI_GO_WAIT_REASON = 4, /* the low 8 bits */
+	ABI_GO_HEAD_WORDS = 5,
 };
 
 /* Words of struct g, which has them at these distances in all known versions. */
@@ -83,4 +94,4 @@ enum abi_go_cfa {
 
 _Static_assert(ABI_CFA_GO_RACECALL + 1 == ABI_CFA_KINDS, "a runtime's rules are the last ones");
 _Static_assert(ABI_GO_SCHED_LR + 1 < ABI_FIBER_HEAD_WORDS, "all of them are shipped");
-_Static_assert(sizeof(struct abi_runtime_go) == 40, "map value's layout");
+_Static_assert(sizeof(struct abi_runtime_go) == 48, "map value's layout");

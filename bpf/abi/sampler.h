@@ -103,4 +103,4 @@ struct abi_runtime_process {
 };
 
 _Static_assert(sizeof(struct abi_sampler_config) == 96, "read-only data's layout");
-_Static_assert(sizeof(struct abi_runtime_process) == 56, "map value's layout");
+_Static_assert(sizeof(struct abi_runtime_process) == 64, "map value's layout");

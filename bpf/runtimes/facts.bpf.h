@@ -40,7 +40,8 @@ __noinline int runtime_facts_read(void)
 		return 0;
 	to = (struct abi_fiber_facts *)&s->walk.record;
 	to->flags = ABI_FIBER_FACTS_MARK |
-		    (s->runtime.state << ABI_FIBER_STATE_SHIFT & ABI_FIBER_STATE_MASK);
+		    (s->runtime.state << ABI_FIBER_STATE_SHIFT & ABI_FIBER_STATE_MASK) |
+		    (s->runtime.wait << ABI_FIBER_WAIT_SHIFT & ABI_FIBER_WAIT_MASK);
 	to->parent_id = s->runtime.parent_id;
 	to->created_at = s->runtime.created_at;
 	to->start = s->runtime.start;

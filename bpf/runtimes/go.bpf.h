@@ -13,17 +13,19 @@
 #include "bpf/read_user.bpf.h"
 #include "bpf/runtimes/go_birth.bpf.h"
 #include "bpf/runtimes/go_g.bpf.h"
+#include "bpf/runtimes/go_wait.bpf.h"
 #include "bpf/runtimes/thread.bpf.h"
 
 /*
  * Sets the goroutine and what it is. Sets none if the thread runs for none: a thread that C code
  * created (g is NULL), one without thread-local storage yet, or the scheduler between two
- * goroutines. Returns false if a pointer could not be followed.
+ * goroutines. If one is locked to that thread and waits, it is described, but does not run.
+ * Returns false if a pointer could not be followed.
  */
 static __always_inline bool go_read_thread(const struct abi_runtime_go *how,
 	struct runtime_place place, struct runtime_thread *ret_thread)
 {
-	__u64 g = 0, m = 0, curg = 0, goid = 0;
+	__u64 g = 0, m = 0, curg = 0, described;
 
 	*ret_thread = (struct runtime_thread){};
 	if (!go_read_g(how, place, &g))
@@ -32,10 +34,12 @@ static __always_inline bool go_read_thread(const struct abi_runtime_go *how,
 		return false;
 	if (m && read_user(&curg, sizeof(curg), m + how->m_curg))
 		return false;
-	if (curg && read_user(&goid, sizeof(goid), curg + how->g_goid))
+	described = curg;
+	if (curg && !go_read_current(how, curg, ret_thread))
+		return false;
+	if (m && !curg && !go_read_locked(how, m, ret_thread, &described))
 		return false;
 	ret_thread->fiber.address = curg;
 	ret_thread->fiber.thread = m;
-	ret_thread->fiber_id = goid;
-	return go_read_birth(how, g, ret_thread);
+	return go_read_birth(how, g, described, ret_thread);
 }

@@ -37,9 +37,12 @@ static __always_inline bool go_read_state(__u64 g, struct runtime_thread *thread
 	return true;
 }
 
-/* Sets what THREAD has of its goroutine, if G runs on it. Returns false if that cannot be read. */
+/*
+ * Sets what THREAD does, which runs G, and what goroutine DESCRIBED is, 0 = there is none. Returns
+ * false if that cannot be read.
+ */
 static __always_inline bool go_read_birth(
-	const struct abi_runtime_go *how, __u64 g, struct runtime_thread *thread)
+	const struct abi_runtime_go *how, __u64 g, __u64 described, struct runtime_thread *thread)
 {
 	__u64 *birth = thread->go_birth;
 
@@ -47,9 +50,9 @@ static __always_inline bool go_read_birth(
 		return true;
 	if (!go_read_state(g, thread))
 		return false;
-	if (!thread->fiber.address)
+	if (!described)
 		return true;
-	if (read_user(birth, sizeof(thread->go_birth), thread->fiber.address + how->g_birth))
+	if (read_user(birth, sizeof(thread->go_birth), described + how->g_birth))
 		return false;
 	if (how->has_parent)
 		thread->parent_id = birth[ABI_GO_PARENT];

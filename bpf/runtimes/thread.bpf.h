@@ -13,7 +13,10 @@ struct runtime_thread {
 	__u64 labels; /* address of what the runtime keeps the fiber's labels in */
 	__u32 labels_kind; /* the runtime's: enum abi_go_labels */
 	__u32 state; /* enum abi_fiber_state; 0 = there are no facts */
-	__u64 go_birth[ABI_GO_BIRTH_WORDS]; /* read to here, since BPF's stack is small */
+	__u32 wait; /* as in abi_fiber_facts.flags */
+	/* Read to here, since BPF's stack is small. */
+	__u64 go_birth[ABI_GO_BIRTH_WORDS];
+	__u64 go_head[ABI_GO_HEAD_WORDS];
 };
 
 /* Where a runtime keeps the state of a thread. */

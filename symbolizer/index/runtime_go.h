@@ -39,7 +39,9 @@ struct index_go {
 	uint16_t g_status; /* atomicstatus, 32 bits */
 	uint16_t g_gopc, g_startpc; /* pc behind the go statement, and of the first function */
 	uint16_t g_parent_goid; /* 0 = goroutines do not know it (before 1.21) */
-	uint16_t padding[4]; /* 0 */
+	uint16_t g_waitreason; /* 8 bits: why the goroutine waits, a number of each version's own */
+	uint16_t m_lockedg; /* the goroutine that called LockOSThread */
+	uint16_t padding[2]; /* 0 */
 	uint32_t reserved;
 };
 

@@ -21,10 +21,10 @@ int main(int argc, char **argv)
 		return 1;
 	printf("go1.%u supported=%u refusal=%u g=%s%ld m=%u curg=%u goid=%u hi=%u bp=%u "
 	       "labels=%u/%u "
-	       "status=%u gopc=%u startpc=%u parent=%u\n",
+	       "status=%u gopc=%u startpc=%u parent=%u wait=%u locked=%u\n",
 		go.version, go.supported, go.refusal, go.g_tls_in_word ? "word at " : "",
 		(long)go.g_tls_offset, go.g_m, go.m_curg, go.g_goid, go.g_stack_hi, go.g_sched_bp,
-		go.g_labels, go.labels_kind, go.g_status, go.g_gopc, go.g_startpc,
-		go.g_parent_goid);
+		go.g_labels, go.labels_kind, go.g_status, go.g_gopc, go.g_startpc, go.g_parent_goid,
+		go.g_waitreason, go.m_lockedg);
 	return 0;
 }

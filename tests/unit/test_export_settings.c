@@ -266,8 +266,8 @@ static void series_labels_may_be_those_of_goroutines(void **state)
 static void goroutines_have_no_labels_of_ours(void **state)
 {
 	static const char *const ours[] = { "pid", "cpu", "comm", "container_id", "go_state",
-		"go.state", "go_parent_goid", "go_created_by", "go_created_at", "node",
-		"service_name", "executable", "namespace", "pod", "pod_uid", "container" };
+		"go.state", "go_parent_goid", "go_created_by", "go_created_at", "go_wait_reason",
+		"node", "service_name", "executable", "namespace", "pod", "pod_uid", "container" };
 	static const char *const hidden[] = { "__name__", "..a", "_-meta", "__meta_x" };
 	struct bench *b = *state;
 	char text[128];

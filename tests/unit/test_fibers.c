@@ -166,9 +166,11 @@ static void what_a_fiber_is_is_kept(void **state)
 
 	f->record.facts.parent_id = 1;
 	f->record.facts.flags |= ABI_FIBER_ON_THREAD_STACK << ABI_FIBER_STATE_SHIFT;
+	f->record.facts.flags |= 0xfedcU << ABI_FIBER_WAIT_SHIFT;
 	fiber = profile_fiber_at(f->profile, number_of(f, 0));
 	assert_int_equal(fiber.parent_id, 1);
 	assert_int_equal(fiber.state, ABI_FIBER_ON_THREAD_STACK);
+	assert_int_equal(fiber.wait, 0xfedc);
 	assert_int_equal(fiber.label_count, 0);
 	assert_string_equal(text_of(f, 1), "");
 }

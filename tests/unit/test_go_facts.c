@@ -128,6 +128,9 @@ static void each_version_of_the_table(void **state)
 	static const uint32_t curgs[] = { 192, 192, 192, 192, 192, 192, 192, 192, 192, 184, 184,
 		184 };
 
+	static const uint32_t locked[] = { 360, 360, 352, 352, 352, 352, 344, 368, 368, 360, 384,
+		384 };
+
 	(void)state;
 	for (uint32_t minor = 16; minor <= 27; minor++) {
 		char name[32];
@@ -151,6 +154,8 @@ static void each_version_of_the_table(void **state)
 		assert_int_equal(go.g_startpc, go.g_gopc + 16);
 		assert_int_equal(go.g_labels, go.g_startpc + 48);
 		assert_int_equal(go.g_parent_goid, minor < 21 ? 0 : go.g_gopc - 8);
+		assert_int_equal(go.g_waitreason, go.g_status + 32);
+		assert_int_equal(go.m_lockedg, locked[minor - 16]);
 	}
 }
 
@@ -236,7 +241,7 @@ static const struct {
 	uint64_t offset;
 } g_members[] = { { "stack", 0 }, { "m", 48 }, { "sched", 56 }, { "atomicstatus", 144 },
 	{ "goid", 152 }, { "parentGoid", 280 }, { "gopc", 288 }, { "startpc", 304 },
-	{ "labels", 352 } };
+	{ "labels", 352 }, { "waitreason", 176 } };
 
 static void put_structure(struct dwarf_writer *d, const char *name)
 {
@@ -273,6 +278,7 @@ static void dwarf_but(const char *moved)
 	dwarf_writer_up(&d);
 	put_structure(&d, "runtime.m");
 	put_member(&d, "curg", 184);
+	put_member(&d, "lockedg", 384);
 	dwarf_writer_up(&d);
 	put_structure(&d, "runtime.stack");
 	put_member(&d, "hi", 8);

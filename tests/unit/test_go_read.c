@@ -13,7 +13,7 @@
 /* The process's memory: words at addresses; everything else is not mapped. */
 static struct {
 	__u64 address, value;
-} memory[24];
+} memory[32];
 static size_t words, reads;
 
 static void put(__u64 address, __u64 value)
@@ -383,6 +383,122 @@ static void words_that_cannot_be_read_are_an_error(void **state)
 	assert_int_equal(thread.parent_id | thread.created_at | thread.labels, 0);
 }
 
+/* ---- why a goroutine waits ------------------------------------------------------------------ */
+
+enum { RUNNING = 2, WAITING = 4, SCANNED = 0x1000, CHAN_RECEIVE = 14 };
+
+static const struct abi_runtime_go waits = {
+	.g_tls_offset = (__u64)-8,
+	.g_m = 48,
+	.m_curg = 184,
+	.g_goid = 152,
+	.g_birth = 280,
+	.has_parent = 1,
+	.m_lockedg = 384,
+	.minor = 26,
+};
+
+/* A goroutine with these words, next to others. */
+static void put_goroutine(__u64 g, __u64 goid, __u32 status, __u8 reason)
+{
+	put(g + 144, status | 0x7700000000);
+	put(g + 152, goid);
+	put(g + 160, 0x1111);
+	put(g + 168, 0x2222);
+	put(g + 176, reason | 0xaa00);
+	for (__u32 i = 0; i < ABI_GO_BIRTH_WORDS; i++)
+		put(g + 280 + 8 * (__u64)i, 0x100 + i);
+}
+
+/* A thread on its own stack, for CURG; LOCKED is locked to it. */
+static void put_waiting_thread(__u64 curg, __u64 locked)
+{
+	words = 0;
+	put(0x1000 - 8, 0xe000);
+	put(0xe000 + 48, 0xd000);
+	put(0xd000, 0xe000);
+	put(0xd000 + 184, curg);
+	put(0xd000 + 384, locked);
+}
+
+static void a_locked_goroutine_waits_with_its_thread(void **state)
+{
+	struct runtime_thread thread;
+
+	(void)state;
+	for (int scanned = 0; scanned < 2; scanned++) {
+		put_waiting_thread(0, 0xc000);
+		put_goroutine(0xc000, 17, WAITING | (scanned ? SCANNED : 0), CHAN_RECEIVE);
+		thread = read_births(&waits, true);
+		assert_int_equal(thread.fiber_id, 17);
+		assert_int_equal(thread.wait, 26 << 8 | CHAN_RECEIVE);
+		assert_int_equal(thread.state, ABI_FIBER_NONE);
+		assert_int_equal(thread.fiber.address, 0); /* it does not run */
+		assert_int_equal(thread.parent_id, 0x100);
+	}
+}
+
+static void a_locked_goroutine_that_does_not_wait_is_none(void **state)
+{
+	struct runtime_thread thread;
+
+	(void)state;
+	put_waiting_thread(0, 0xc000);
+	put_goroutine(0xc000, 17, RUNNING, CHAN_RECEIVE);
+	thread = read_births(&waits, true);
+	assert_int_equal(thread.fiber_id | thread.wait | thread.parent_id, 0);
+	put_waiting_thread(0, 0);
+	thread = read_births(&waits, true);
+	assert_int_equal(thread.fiber_id | thread.wait | thread.parent_id, 0);
+}
+
+static void a_running_goroutines_reason_is_an_earlier_one(void **state)
+{
+	struct runtime_thread thread;
+
+	(void)state;
+	put_waiting_thread(0xc000, 0);
+	put_goroutine(0xc000, 17, RUNNING, CHAN_RECEIVE);
+	thread = read_births(&waits, true);
+	assert_int_equal(thread.fiber_id, 17);
+	assert_int_equal(thread.wait, 0);
+}
+
+static void a_goroutine_may_wait_while_its_thread_works(void **state)
+{
+	struct abi_runtime_go of = waits;
+	struct runtime_thread thread;
+
+	(void)state;
+	put_waiting_thread(0xc000, 0);
+	put_goroutine(0xc000, 17, WAITING, 1);
+	thread = read_births(&of, true);
+	assert_int_equal(thread.fiber_id, 17);
+	assert_int_equal(thread.wait, 26 << 8 | 1);
+	assert_int_equal(thread.state, ABI_FIBER_ON_THREAD_STACK);
+	of.minor = 19; /* the reason was not set */
+	thread = read_births(&of, true);
+	assert_int_equal(thread.fiber_id, 17);
+	assert_int_equal(thread.wait, 0);
+}
+
+static void a_reason_that_cannot_be_read_is_an_error(void **state)
+{
+	struct runtime_thread thread;
+
+	(void)state;
+	put_waiting_thread(0, 0xc000); /* which is not mapped */
+	thread = read_births(&waits, false);
+	assert_int_equal(thread.fiber_id | thread.wait, 0);
+	put_waiting_thread(0xc000, 0);
+	thread = read_births(&waits, false);
+	assert_int_equal(thread.fiber_id | thread.wait, 0);
+	put_waiting_thread(0, 0);
+	words--;
+	thread = read_births(&waits, false);
+	assert_int_equal(thread.fiber_id | thread.wait, 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -405,6 +521,11 @@ int main(void)
 		cmocka_unit_test_setup(the_stack_is_the_threads_or_the_signals, empty_memory),
 		cmocka_unit_test_setup(nothing_is_said_without_an_m_or_the_offsets, empty_memory),
 		cmocka_unit_test_setup(words_that_cannot_be_read_are_an_error, empty_memory),
+		cmocka_unit_test_setup(a_locked_goroutine_waits_with_its_thread, empty_memory),
+		cmocka_unit_test_setup(a_locked_goroutine_that_does_not_wait_is_none, empty_memory),
+		cmocka_unit_test_setup(a_running_goroutines_reason_is_an_earlier_one, empty_memory),
+		cmocka_unit_test_setup(a_goroutine_may_wait_while_its_thread_works, empty_memory),
+		cmocka_unit_test_setup(a_reason_that_cannot_be_read_is_an_error, empty_memory),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

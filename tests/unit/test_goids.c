@@ -14,7 +14,10 @@ static const struct index_go known = {
 	.g_tls_offset = -128,
 	.g_m = 48,
 	.m_curg = 184,
+	.g_status = 144,
 	.g_goid = 152,
+	.g_waitreason = 176,
+	.m_lockedg = 384,
 	.g_parent_goid = 280,
 	.g_gopc = 288,
 	.g_startpc = 304,
@@ -39,6 +42,32 @@ static void known_facts_are_copied(void **state)
 	assert_int_equal(how.g_birth, 280);
 	assert_int_equal(how.has_parent, 1);
 	assert_int_equal(how.labels_kind, ABI_GO_LABELS_SLICE);
+	assert_int_equal(how.m_lockedg, 384);
+	assert_int_equal(how.minor, 26);
+}
+
+/* Goroutine ids are there all the same. */
+static void reasons_of_waits_in_other_places_are_not_read(void **state)
+{
+	static uint16_t *const moved[] = { &changed.g_status, &changed.g_waitreason };
+	struct abi_runtime_go how;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(moved) / sizeof(moved[0]); i++) {
+		changed = known;
+		*moved[i] += 8;
+		assert_int_equal(goids_how(&changed, NULL, &how), 0);
+		assert_int_equal(how.g_goid, 152);
+		assert_int_equal(how.minor, 0);
+	}
+	changed = known;
+	changed.m_lockedg = 0;
+	assert_int_equal(goids_how(&changed, NULL, &how), 0);
+	assert_int_equal(how.minor, 0);
+	changed = known;
+	changed.version = 256;
+	assert_int_equal(goids_how(&changed, NULL, &how), 0);
+	assert_int_equal(how.minor, 0);
 }
 
 static void a_librarys_offset_is_in_a_word_of_the_process(void **state)
@@ -157,6 +186,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(known_facts_are_copied),
 		cmocka_unit_test(a_librarys_offset_is_in_a_word_of_the_process),
+		cmocka_unit_test(reasons_of_waits_in_other_places_are_not_read),
 		cmocka_unit_test(labels_that_are_not_known_are_not_read),
 		cmocka_unit_test(a_goroutine_without_a_parent_has_an_origin),
 		cmocka_unit_test(members_in_other_places_are_not_read),

@@ -14,7 +14,7 @@
 #include "tests/unit/report_fixture.h"
 
 /* Adds a sample of process `one` in main, whose goroutine was created before CREATED_AT. */
-static void add_created(struct fixture *f, uint32_t id, uint32_t state, uint64_t created_at)
+static void add_fiber(struct fixture *f, uint32_t id, uint32_t flags, uint64_t created_at)
 {
 	const struct profile_frame main_frame = in_program(MAIN, 0, f);
 	const struct profile_frame origin = in_program(created_at, PROFILE_FRAME_RETURN, f);
@@ -24,7 +24,7 @@ static void add_created(struct fixture *f, uint32_t id, uint32_t state, uint64_t
 
 	fiber_record_begin(&record, 1, id);
 	record.facts.parent_id = id - 1;
-	record.facts.flags |= state << ABI_FIBER_STATE_SHIFT;
+	record.facts.flags |= flags;
 	assert_int_equal(profile_fiber(f->profile, &record.facts, &sample.fiber, &losses), 0);
 	assert_int_equal(profile_stack(f->profile, &(struct profile_stack){ &origin, 1, 0, 0 },
 				 &sample.origin),
@@ -34,6 +34,11 @@ static void add_created(struct fixture *f, uint32_t id, uint32_t state, uint64_t
 				 &sample.stack),
 		0);
 	assert_int_equal(profile_add(f->profile, &sample), 0);
+}
+
+static void add_created(struct fixture *f, uint32_t id, uint32_t state, uint64_t created_at)
+{
+	add_fiber(f, id, state << ABI_FIBER_STATE_SHIFT, created_at);
 }
 
 static const char *label_text_of(
@@ -77,6 +82,45 @@ static void stacks_begin_with_what_created_the_fiber(void **state)
 	assert_int_equal(m->sample[1]->n_location_id, 3);
 	assert_string_equal(name_at(m, 1, 2, 0), "__libc_start_main");
 	assert_int_equal(m->sample[2]->n_location_id, 2);
+}
+
+/* Reasons have other numbers in other versions; one that is in no list has no label. */
+static void why_a_fiber_waits_is_in_a_label(void **state)
+{
+	static const struct {
+		uint32_t minor, reason;
+		const char *text;
+	} cases[] = {
+		{ 16, 14, "chan receive" },
+		{ 19, 21, "timer goroutine (idle)" },
+		{ 20, 21, "sync.Mutex.Lock" },
+		{ 21, 31, "stopping the world" },
+		{ 23, 37, "GC weak to strong wait" },
+		{ 23, 38, NULL },
+		{ 24, 24, "sync.WaitGroup.Wait" },
+		{ 27, 14, "chan receive" },
+		{ 27, 46, "cleanup wait" },
+		{ 27, 47, NULL },
+		{ 27, 255, NULL },
+		{ 15, 14, NULL },
+		{ 26, 0, NULL },
+	};
+	struct fixture *f = *state;
+
+	for (uint32_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		uint32_t wait = cases[i].minor << ABI_FIBER_WAIT_REASON_BITS | cases[i].reason;
+
+		add_fiber(f, 100 + i, wait << ABI_FIBER_WAIT_SHIFT, START + 5);
+	}
+
+	automessage *m = pprof_of(f, NULL);
+
+	for (uint32_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		if (cases[i].text)
+			assert_string_equal(label_text_of(m, i, "go_wait_reason"), cases[i].text);
+		else
+			assert_null(label_of(m, i, "go_wait_reason"));
+	}
 }
 
 /* A sample in main of a goroutine with the label KEY. */
@@ -137,6 +181,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		CASE(what_a_fiber_is_is_in_labels),
 		CASE(stacks_begin_with_what_created_the_fiber),
+		CASE(why_a_fiber_waits_is_in_a_label),
 		CASE(spans_are_the_only_labels),
 	};
 

@@ -22,7 +22,8 @@ struct profile_fiber_label {
 
 struct profile_fiber {
 	uint64_t parent_id; /* the fiber that created it; 0 = none, or not known */
-	uint32_t state; /* enum abi_fiber_state */
+	uint16_t state; /* enum abi_fiber_state */
+	uint16_t wait; /* why it waits, for struct runtime_fibers; 0 = it does not, or not known */
 	const char *labels; /* for profile_fiber_next(); keys and values, each with its NUL */
 	uint32_t label_count, label_bytes;
 };

@@ -24,7 +24,7 @@ static const char ELLIPSIS[] = "\xe2\x80\xa6";
 /* What is stored of facts, before keys and values. */
 struct stored_head {
 	uint64_t parent_id;
-	uint32_t state;
+	uint16_t state, wait;
 	uint32_t label_count;
 };
 
@@ -166,11 +166,16 @@ static size_t fiber_append(uint8_t *to, size_t at, const char *text)
 	return at + size;
 }
 
-static uint32_t fiber_state_of(const struct abi_fiber_facts *facts)
+static uint16_t fiber_state_of(const struct abi_fiber_facts *facts)
 {
 	uint32_t state = (facts->flags & ABI_FIBER_STATE_MASK) >> ABI_FIBER_STATE_SHIFT;
 
-	return state < ABI_FIBER_STATES ? state : ABI_FIBER_STATE_UNKNOWN;
+	return (uint16_t)(state < ABI_FIBER_STATES ? state : ABI_FIBER_STATE_UNKNOWN);
+}
+
+static uint16_t fiber_wait_of(const struct abi_fiber_facts *facts)
+{
+	return (uint16_t)((facts->flags & ABI_FIBER_WAIT_MASK) >> ABI_FIBER_WAIT_SHIFT);
 }
 
 static int fiber_store(struct fiber_table *t, const struct abi_fiber_facts *facts,
@@ -180,6 +185,7 @@ static int fiber_store(struct fiber_table *t, const struct abi_fiber_facts *fact
 	const struct stored_head head = {
 		.parent_id = facts->parent_id,
 		.state = fiber_state_of(facts),
+		.wait = fiber_wait_of(facts),
 		.label_count = texts->count,
 	};
 	size_t size = sizeof(head);
@@ -266,6 +272,7 @@ struct profile_fiber fiber_table_at(const struct fiber_table *t, uint32_t number
 	return (struct profile_fiber){
 		.parent_id = head.parent_id,
 		.state = head.state,
+		.wait = head.wait,
 		.labels = intern_text(&t->contents, number) + sizeof(head),
 		.label_count = head.label_count,
 		.label_bytes = (uint32_t)(size - sizeof(head)),

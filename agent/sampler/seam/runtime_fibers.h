@@ -15,6 +15,11 @@ struct runtime_fibers {
 	const char *states[ABI_FIBER_STATES];
 	const char *collects; /* instead of these: the fiber is the garbage collector's */
 	const char *idle; /* instead of that of ABI_FIBER_NONE: the thread is about to sleep */
+	/*
+	 * Why a fiber waits, by what the kernel side says (bpf/abi/fiber_facts.h), not 0. It
+	 * returns NULL if that is not known; itself NULL = that is not said.
+	 */
+	const char *(*wait)(uint32_t wait);
 };
 
 /* The words for the fibers of all runtimes: a runtime's own if no other has fibers. */

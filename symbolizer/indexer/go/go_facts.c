@@ -36,22 +36,24 @@ enum {
 struct offsets {
 	uint16_t g_m, m_curg, g_goid, g_stack_hi, g_sched_bp, g_labels;
 	uint16_t g_status, g_gopc, g_startpc, g_parent_goid;
+	uint16_t g_waitreason, m_lockedg;
 };
 
 static const struct offsets measured[LAST_MINOR - FIRST_MINOR + 1] = {
-	/*	  m, curg, goid, stack.hi, sched.bp, labels, status, gopc, startpc, parentGoid */
-	[16 - 16] = { 48, 192, 152, 8, 104, 344, 144, 280, 296, 0 },
-	[17 - 16] = { 48, 192, 152, 8, 104, 360, 144, 296, 312, 0 },
-	[18 - 16] = { 48, 192, 152, 8, 104, 360, 144, 296, 312, 0 },
-	[19 - 16] = { 48, 192, 152, 8, 104, 360, 144, 296, 312, 0 },
-	[20 - 16] = { 48, 192, 152, 8, 104, 360, 144, 296, 312, 0 },
-	[21 - 16] = { 48, 192, 152, 8, 104, 344, 144, 280, 296, 272 },
-	[22 - 16] = { 48, 192, 152, 8, 104, 344, 144, 280, 296, 272 },
-	[23 - 16] = { 48, 192, 160, 8, 104, 352, 152, 288, 304, 280 },
-	[24 - 16] = { 48, 192, 160, 8, 104, 352, 152, 288, 304, 280 },
-	[25 - 16] = { 48, 184, 152, 8, 96, 344, 144, 280, 296, 272 },
-	[26 - 16] = { 48, 184, 152, 8, 96, 352, 144, 288, 304, 280 },
-	[27 - 16] = { 48, 184, 152, 8, 96, 352, 144, 288, 304, 280 },
+	/*	  m, curg, goid, stack.hi, sched.bp, labels, status, gopc, startpc, parentGoid,
+	 *	  waitreason, lockedg */
+	[16 - 16] = { 48, 192, 152, 8, 104, 344, 144, 280, 296, 0, 176, 360 },
+	[17 - 16] = { 48, 192, 152, 8, 104, 360, 144, 296, 312, 0, 176, 360 },
+	[18 - 16] = { 48, 192, 152, 8, 104, 360, 144, 296, 312, 0, 176, 352 },
+	[19 - 16] = { 48, 192, 152, 8, 104, 360, 144, 296, 312, 0, 176, 352 },
+	[20 - 16] = { 48, 192, 152, 8, 104, 360, 144, 296, 312, 0, 176, 352 },
+	[21 - 16] = { 48, 192, 152, 8, 104, 344, 144, 280, 296, 272, 176, 352 },
+	[22 - 16] = { 48, 192, 152, 8, 104, 344, 144, 280, 296, 272, 176, 344 },
+	[23 - 16] = { 48, 192, 160, 8, 104, 352, 152, 288, 304, 280, 184, 368 },
+	[24 - 16] = { 48, 192, 160, 8, 104, 352, 152, 288, 304, 280, 184, 368 },
+	[25 - 16] = { 48, 184, 152, 8, 96, 344, 144, 280, 296, 272, 176, 360 },
+	[26 - 16] = { 48, 184, 152, 8, 96, 352, 144, 288, 304, 280, 176, 384 },
+	[27 - 16] = { 48, 184, 152, 8, 96, 352, 144, 288, 304, 280, 176, 384 },
 };
 
 static const struct offsets *table_offsets(const struct go_version *version)
@@ -94,7 +96,9 @@ static bool dwarf_offsets(struct elf_image *image, struct offsets *ret_offsets)
 		!member(image, "runtime.gobuf", "bp", &bp) ||
 		!member(image, "runtime.g", "atomicstatus", &o.g_status) ||
 		!member(image, "runtime.g", "gopc", &o.g_gopc) ||
-		!member(image, "runtime.g", "startpc", &o.g_startpc))
+		!member(image, "runtime.g", "startpc", &o.g_startpc) ||
+		!member(image, "runtime.g", "waitreason", &o.g_waitreason) ||
+		!member(image, "runtime.m", "lockedg", &o.m_lockedg))
 		return false;
 	if (stack > MAX_MEMBER_OFFSET - hi || sched > MAX_MEMBER_OFFSET - bp)
 		return false;
@@ -148,6 +152,8 @@ static void put_offsets(
 	go->g_gopc = offsets->g_gopc;
 	go->g_startpc = offsets->g_startpc;
 	go->g_parent_goid = offsets->g_parent_goid;
+	go->g_waitreason = offsets->g_waitreason;
+	go->m_lockedg = offsets->m_lockedg;
 }
 
 static void put_tls(const struct go_tls *tls, struct index_go *go)

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "agent/sampler/runtimes/go/goids.h"
+#include "agent/sampler/runtimes/go/waits.h"
 #include "agent/sampler/runtimes/runtime.h"
 #include "base/intern.h"
 #include "base/log.h"
@@ -103,6 +104,7 @@ static const struct runtime_fibers goroutines = {
 	},
 	.collects = "gc_worker",
 	.idle = "idle",
+	.wait = go_wait_text,
 };
 
 const struct runtime runtime_go = {

@@ -5,10 +5,14 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Whether the member at OFFSET is WORD of the run of words that begins at BIRTH. */
-static bool goids_is_at(uint32_t birth, enum abi_go_birth word, uint32_t offset)
+#include "bpf/abi/fiber_facts.h"
+
+enum { GO_MINORS = 1 << (ABI_FIBER_WAIT_BITS - ABI_FIBER_WAIT_REASON_BITS) };
+
+/* Whether the member at OFFSET is WORD of the run of words that begins at BEGIN. */
+static bool goids_is_at(uint32_t begin, uint32_t word, uint32_t offset)
 {
-	return offset == birth + word * sizeof(uint64_t);
+	return offset == begin + word * sizeof(uint64_t);
 }
 
 /*
@@ -30,6 +34,19 @@ static void goids_set_birth(const struct index_go *go, struct abi_runtime_go *ho
 		how->labels_kind = go->labels_kind;
 }
 
+/* Why a goroutine waits is said only by the words that all known versions have. */
+static void goids_set_waits(const struct index_go *go, struct abi_runtime_go *how)
+{
+	uint32_t head = go->g_goid - ABI_GO_ID * (uint32_t)sizeof(uint64_t);
+
+	if (go->version >= GO_MINORS || !go->m_lockedg || go->g_goid <= go->g_status ||
+		!goids_is_at(head, ABI_GO_STATUS, go->g_status) ||
+		!goids_is_at(head, ABI_GO_WAIT_REASON, go->g_waitreason))
+		return;
+	how->m_lockedg = go->m_lockedg;
+	how->minor = go->version;
+}
+
 int goids_how(const struct index_go *go, const uint64_t *load_bias, struct abi_runtime_go *ret_how)
 {
 	/* An index is untrusted: offsets of 0 would read wrong words as ids. */
@@ -49,5 +66,6 @@ int goids_how(const struct index_go *go, const uint64_t *load_bias, struct abi_r
 	else
 		ret_how->g_tls_offset = (uint64_t)go->g_tls_offset;
 	goids_set_birth(go, ret_how);
+	goids_set_waits(go, ret_how);
 	return 0;
 }
