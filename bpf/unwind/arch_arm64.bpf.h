@@ -17,6 +17,7 @@ enum {
 	UNWIND_SIGNAL_SP = UNWIND_SIGNAL_X0 + 31 * 8,
 	UNWIND_SIGNAL_PC = UNWIND_SIGNAL_X0 + 32 * 8,
 	UNWIND_PUSHED_BYTES = 16, /* the link register and padding */
+	UNWIND_SP_IS_BOUND = 1, /* in the stack pointer, which is a multiple of 16 otherwise */
 };
 
 /* Strips the pointer authentication code, the bits above the 48 of an address. */
@@ -32,6 +33,40 @@ UNWIND_INLINE __u64 unwind_plain_code(__u64 pc)
 UNWIND_INLINE __u64 unwind_framed_cfa(__u64 fp, __u64 caller_fp)
 {
 	return caller_fp ? caller_fp + 8 : fp + 16;
+}
+
+/*
+ * Of a walk by frame pointer from assembly: whether the frame record, which returns to PC, may be
+ * the caller's own. Code that has made a record still has its return address in lr as well, unless
+ * it has made a call; a leaf, and code before its record, has a different one there.
+ */
+UNWIND_INLINE bool unwind_may_skip_caller(const struct unwind_state *s, __u64 pc)
+{
+	return !s->is_return && s->lr != unwind_plain_code(pc);
+}
+
+/*
+ * The caller's stack pointer after a walk by FP is not known, only that it is above the frame
+ * record: it is marked as such a bound, and no address computed from it is aligned.
+ */
+UNWIND_INLINE __u64 unwind_sp_above(__u64 fp)
+{
+	return (fp + 16) | UNWIND_SP_IS_BOUND;
+}
+
+UNWIND_INLINE bool unwind_sp_is_bound(const struct unwind_state *s)
+{
+	return s->sp & UNWIND_SP_IS_BOUND;
+}
+
+/* The CFA from sp, or from where the frame record is, if the function has one. */
+UNWIND_INLINE __u64 unwind_cfa_of_sp(
+	const struct unwind_state *s, const struct abi_unwind_rule *rule)
+{
+	if (unwind_sp_is_bound(s) && rule->fp == ABI_REG_AT_CFA && rule->ra == ABI_REG_AT_CFA &&
+		rule->ra_off == rule->fp_off + 8)
+		return s->fp - (__s64)rule->fp_off;
+	return s->sp + (__s64)rule->cfa_off;
 }
 
 /* Moves to interrupted code that a runtime made call something: its lr is on its stack. */

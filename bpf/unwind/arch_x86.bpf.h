@@ -30,6 +30,32 @@ UNWIND_INLINE __u64 unwind_framed_cfa(__u64 fp, __u64 caller_fp)
 	return fp + 16;
 }
 
+/* Of a walk by frame pointer: a function that has not pushed it yet cannot be told from others. */
+UNWIND_INLINE bool unwind_may_skip_caller(const struct unwind_state *s, __u64 pc)
+{
+	(void)s;
+	(void)pc;
+	return false;
+}
+
+/* The caller's stack pointer after a walk by FP. */
+UNWIND_INLINE __u64 unwind_sp_above(__u64 fp)
+{
+	return fp + 16;
+}
+
+UNWIND_INLINE bool unwind_sp_is_bound(const struct unwind_state *s)
+{
+	(void)s;
+	return false;
+}
+
+UNWIND_INLINE __u64 unwind_cfa_of_sp(
+	const struct unwind_state *s, const struct abi_unwind_rule *rule)
+{
+	return s->sp + (__s64)rule->cfa_off;
+}
+
 UNWIND_INLINE int unwind_return_address(
 	struct unwind_state *s, const struct abi_unwind_rule *rule, __u64 cfa, __u64 *ret_pc)
 {

@@ -32,7 +32,8 @@ enum {
 /* What is known of the code that a pc lies in. */
 enum unwind_place {
 	UNWIND_PLACE_UNKNOWN, /* no mapping, or one without a file */
-	UNWIND_PLACE_GAP, /* a file's code without a table */
+	UNWIND_PLACE_GAP, /* without a table, in a file that has some: assembly */
+	UNWIND_PLACE_NO_TABLES, /* of a file without any, or of which nothing is known */
 	UNWIND_PLACE_KEEPS_FP, /* without a table, but the module keeps frame pointers */
 	UNWIND_PLACE_TABLE, /* has a rule */
 };
@@ -272,8 +273,11 @@ UNWIND_INLINE int unwind_by_frame_pointer(struct unwind_state *s, enum unwind_pl
 		return ABI_UNWIND_UNREADABLE;
 	if (caller_fp == fp)
 		return ABI_UNWIND_BAD_REGISTER;
+	if (place == UNWIND_PLACE_GAP && unwind_may_skip_caller(s, pc))
+		return ABI_UNWIND_GAP;
 	return unwind_to(s, unwind_plain_code(pc),
-		place == UNWIND_PLACE_KEEPS_FP ? unwind_framed_cfa(fp, caller_fp) : fp + 16,
+		place == UNWIND_PLACE_KEEPS_FP ? unwind_framed_cfa(fp, caller_fp)
+					       : unwind_sp_above(fp),
 		caller_fp);
 }
 
@@ -295,7 +299,7 @@ UNWIND_INLINE int unwind_cfa(
 
 	switch (rule->cfa) {
 	case ABI_CFA_SP:
-		*ret_cfa = s->sp + offset;
+		*ret_cfa = unwind_cfa_of_sp(s, rule);
 		return ABI_UNWIND_GOES_ON;
 	case ABI_CFA_FP:
 		*ret_cfa = s->fp + offset;
@@ -358,6 +362,8 @@ UNWIND_INLINE int unwind_by_rule(struct unwind_state *s, const struct abi_unwind
 
 	if (rule->cfa == ABI_CFA_END)
 		return ABI_UNWIND_ROOT;
+	if (unwind_sp_is_bound(s) && rule->cfa != ABI_CFA_SP && rule->cfa != ABI_CFA_FP)
+		return ABI_UNWIND_BAD_REGISTER;
 	if (rule->cfa == ABI_CFA_SIGNAL)
 		return unwind_signal(s);
 	end = rule->cfa >= ABI_CFA_RUNTIME ? runtime_unwind(s, rule, &done)
@@ -388,5 +394,5 @@ UNWIND_INLINE int unwind_step_from(
 		return unwind_by_rule(s, rule);
 	if (place == UNWIND_PLACE_KEEPS_FP || unwind_is_frame_pointer(s))
 		return unwind_by_frame_pointer(s, place);
-	return place == UNWIND_PLACE_GAP ? ABI_UNWIND_GAP : ABI_UNWIND_UNKNOWN_MAPPING;
+	return place == UNWIND_PLACE_UNKNOWN ? ABI_UNWIND_UNKNOWN_MAPPING : ABI_UNWIND_GAP;
 }

@@ -78,7 +78,9 @@ __noinline __u64 unwind_find_row(__u32 where, __u32 offset)
 
 static __always_inline enum unwind_place unwind_without_table(const struct unwind_walk *walk)
 {
-	return walk->range.kind == ABI_UNWIND_KEEPS_FP ? UNWIND_PLACE_KEEPS_FP : UNWIND_PLACE_GAP;
+	if (walk->range.kind == ABI_UNWIND_KEEPS_FP)
+		return UNWIND_PLACE_KEEPS_FP;
+	return walk->range.slot_count ? UNWIND_PLACE_GAP : UNWIND_PLACE_NO_TABLES;
 }
 
 /* Whether a frame on a FRAMED page can be unwound by frame pointer: it must be at a call. */

@@ -104,7 +104,66 @@ static void signed_return_addresses_are_plain(void **state)
 	f->words[5] = OTHER | SIGNED;
 	f->state.block_address = 0;
 	assert_int_equal(unwind_step_from(&f->state, UNWIND_PLACE_GAP, NULL), ABI_UNWIND_GOES_ON);
-	expect_at(f, OTHER, STACK + 48, STACK + 64);
+	expect_at(f, OTHER, STACK + 48 + UNWIND_SP_IS_BOUND, STACK + 64);
+}
+
+/* OPENSSL_cleanse and its like: a leaf's caller is not the one that the frame record returns to. */
+static void assembly_without_a_record_hides_no_caller(void **state)
+{
+	struct fixture *f = *state;
+
+	f->state.fp = word_at(2);
+	f->words[2] = word_at(20);
+	f->words[3] = OTHER;
+	assert_int_equal(unwind_step_from(&f->state, UNWIND_PLACE_GAP, NULL), ABI_UNWIND_GAP);
+	/* Elsewhere there are no tables at all: better than nothing. */
+	assert_int_equal(
+		unwind_step_from(&f->state, UNWIND_PLACE_NO_TABLES, NULL), ABI_UNWIND_GOES_ON);
+}
+
+static struct abi_unwind_rule rule_with_record(int depth)
+{
+	return (struct abi_unwind_rule){ .cfa = ABI_CFA_SP,
+		.fp = ABI_REG_AT_CFA,
+		.ra = ABI_REG_AT_CFA,
+		.cfa_off = depth,
+		.fp_off = (short)-depth,
+		.ra_off = (short)(8 - depth) };
+}
+
+/* How much the assembly has pushed above its record is not known. */
+static void after_assembly_the_caller_is_found_by_its_record(void **state)
+{
+	struct fixture *f = *state;
+
+	f->state.fp = word_at(2);
+	f->words[2] = word_at(10);
+	f->words[3] = CALLER | SIGNED;
+	f->words[10] = word_at(30);
+	f->words[11] = OTHER;
+	assert_int_equal(unwind_step_from(&f->state, UNWIND_PLACE_GAP, NULL), ABI_UNWIND_GOES_ON);
+	expect_at(f, CALLER, word_at(4) + UNWIND_SP_IS_BOUND, word_at(10));
+	assert_int_equal(by_rule(f, rule_with_record(64)), ABI_UNWIND_GOES_ON);
+	expect_at(f, OTHER, word_at(18), word_at(30));
+}
+
+static void after_assembly_nothing_else_is_believed(void **state)
+{
+	struct fixture *f = *state;
+
+	f->state.sp = word_at(4) | UNWIND_SP_IS_BOUND;
+	f->state.fp = word_at(10);
+	f->state.is_return = 1;
+	f->words[6] = f->words[7] = f->words[8] = OTHER;
+	assert_int_equal(by_rule(f, (struct abi_unwind_rule){ .cfa = ABI_CFA_SP,
+					    .cfa_off = 32,
+					    .ra = ABI_REG_AT_CFA,
+					    .ra_off = -8 }),
+		ABI_UNWIND_BAD_REGISTER);
+	assert_int_equal(by_rule(f, (struct abi_unwind_rule){ .cfa = ABI_CFA_SIGNAL }),
+		ABI_UNWIND_BAD_REGISTER);
+	assert_int_equal(
+		by_rule(f, (struct abi_unwind_rule){ .cfa = ABI_CFA_END }), ABI_UNWIND_ROOT);
 }
 
 static void frame_of_go_is_below_its_stack_pointer(void **state)
@@ -188,6 +247,12 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(leaf_returns_by_its_register, setup, teardown),
 		cmocka_unit_test_setup_teardown(signed_return_addresses_are_plain, setup, teardown),
+		cmocka_unit_test_setup_teardown(
+			assembly_without_a_record_hides_no_caller, setup, teardown),
+		cmocka_unit_test_setup_teardown(
+			after_assembly_the_caller_is_found_by_its_record, setup, teardown),
+		cmocka_unit_test_setup_teardown(
+			after_assembly_nothing_else_is_believed, setup, teardown),
 		cmocka_unit_test_setup_teardown(
 			frame_of_go_is_below_its_stack_pointer, setup, teardown),
 		cmocka_unit_test_setup_teardown(

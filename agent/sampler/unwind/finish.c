@@ -14,7 +14,9 @@
 
 static enum unwind_place without_table(const struct index *index)
 {
-	return index_keeps_fp(index) ? UNWIND_PLACE_KEEPS_FP : UNWIND_PLACE_GAP;
+	if (index_keeps_fp(index))
+		return UNWIND_PLACE_KEEPS_FP;
+	return index_unwind_page_count(index) ? UNWIND_PLACE_GAP : UNWIND_PLACE_NO_TABLES;
 }
 
 /* Finds the rule for PC in MAPPING, whose index is ready. */
@@ -57,7 +59,7 @@ static enum unwind_place finish_place_of(struct unwind *u, const struct mappings
 		*ret_waits = mapping;
 		return UNWIND_PLACE_GAP;
 	case UNWIND_MODULE_NONE:
-		return UNWIND_PLACE_GAP;
+		return UNWIND_PLACE_NO_TABLES;
 	case UNWIND_MODULE_READY:
 		break;
 	}
