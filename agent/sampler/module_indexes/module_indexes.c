@@ -217,8 +217,8 @@ void module_indexes_answer(struct module_indexes *indexes, uint64_t tag, struct 
 
 /* ---- questions ------------------------------------------------------------------------------ */
 
-static void module_index_postpone(struct module_indexes *indexes, struct module_index *m,
-	const struct process *p, int err)
+static void module_index_postpone(
+	struct module_indexes *indexes, struct module_index *m, const struct process *p, int err)
 {
 	uint64_t pause_ns =
 		failure_pause_ns(++m->postponed, FIRST_POSTPONED_NS, LONGEST_POSTPONED_NS);

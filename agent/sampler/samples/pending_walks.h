@@ -32,9 +32,9 @@ struct pending_walks_options {
 	enum unwind_module (*module_state)(
 		void *context, const struct module *module, const struct index **ret_index);
 	/*
-	 * A walk of P needs the index of MAPPING's module. Returns true if it was requested, or soon
-	 * will be, and pending_walks_module_known() will be called; false if no answer will come, for
-	 * instance because the file cannot be opened.
+	 * A walk of P needs the index of MAPPING's module. Returns true if it was requested, or
+	 * soon will be, and pending_walks_module_known() will be called; false if no answer will
+	 * come, for instance because the file cannot be opened.
 	 */
 	bool (*request_module)(void *context, struct process *p, const struct mapping *mapping);
 	/* A walk is about to wait for MODULE: build its index before others. */
