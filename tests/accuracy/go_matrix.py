@@ -203,13 +203,10 @@ def record_churn(program, loads, profile, env, known):
     return text
 
 
-def index_files(pid, env):
-    """Puts the indexes of the process's programs and libraries into the cache."""
-    with open("/proc/%d/maps" % pid) as maps:
-        lines = [line.split(maxsplit=5) for line in maps]
-    for file in sorted({part[5].strip() for part in lines if "x" in part[1] and len(part) > 5 and part[5][0] == "/"}):
-        subprocess.run([FATHOM, "symbolize", "-e", file], input="0x401000\n", text=True, env=env, check=True,
-                       stdout=subprocess.DEVNULL)
+def index_what_runs(pid, directory, env):
+    """Puts the indexes of what process PID runs into the cache."""
+    subprocess.run([FATHOM, "record", "-q", "-F", "199", "-d", "1", "-p", str(pid), "-o", os.path.join(directory, "first.pb.gz")],
+                   env=env, check=True)
 
 
 def run(argv, loads, directory, known):
@@ -222,7 +219,7 @@ def run(argv, loads, directory, known):
         watchdog.start()
         try:
             wait_for_line(program, "ready", loads)
-            index_files(program.pid, env)
+            index_what_runs(program.pid, directory, env)
             said = record_churn(program, loads, profile, env, known)
         finally:
             watchdog.cancel()

@@ -6,13 +6,16 @@
 
 # shellcheck disable=SC2034 # used by who sources this
 arm64_tools=(qemu-system-aarch64 aarch64-linux-gnu-gcc aarch64-linux-gnu-g++)
+# Foreign programs whose frames are compared with their machine code.
+# shellcheck disable=SC2034
+arm64_pairs="xz zstd sqlite3 sort python3 perl openssl gzip"
 
 # Prints the root directory, made once.
 arm64_root() {
 	tests/vm/root.sh --arch arm64 libelf-dev libdw-dev libbpf-dev zlib1g-dev libzstd-dev libprotobuf-c-dev \
 		libcurl4-openssl-dev libmicrohttpd-dev libyaml-dev libpcre2-dev libdeflate-dev libxxhash-dev \
 		libseccomp-dev liblzma-dev nettle-dev libjansson-dev libiberty-dev libcapstone-dev libzydis-dev libc6-dev \
-		linux-libc-dev python3-minimal libpython3-stdlib util-linux
+		linux-libc-dev python3-minimal libpython3-stdlib util-linux xz-utils zstd sqlite3 perl openssl gzip
 }
 
 # Builds build/arm64/fathom with the libraries of ROOT; what make says is shown only if it fails.

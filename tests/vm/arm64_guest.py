@@ -3,6 +3,7 @@
 """Runs in a guest of tests/vm/arm64: argv[1] is a program that spends its time in spin_here()."""
 import http.client
 import os
+import shutil
 import signal
 import socket
 import subprocess
@@ -13,7 +14,8 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."
 from pprof_read import Profile  # noqa: E402
 from ftrace_guest import check, failures  # noqa: E402
 
-FATHOM, PROGRAM = os.environ["FATHOM"], sys.argv[1]
+# A copy: the network file system that it is on may be served too late for a sampler.
+FATHOM, PROGRAM = os.environ["FATHOM"], shutil.copy(sys.argv[1], "/tmp")
 SOCKET = "/tmp/fathom.socket"
 WANTED = "sampler", "off-cpu", "mapping-lookup", "mapping-build-ids", "cpu-clock", "fentry", "uprobe_multi"
 
