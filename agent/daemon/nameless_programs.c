@@ -7,7 +7,7 @@
 
 enum { MAX_PROGRAMS = 10, HINT_BYTES = 1024 };
 
-/* Each look symbolizes a window once more. */
+/* Each look symbolizes the innermost frames of a window once more. */
 static const uint64_t LOOK_NS = UINT64_C(60000000000);
 
 void daemon_nameless_deinit(struct daemon *d)

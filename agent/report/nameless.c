@@ -25,10 +25,7 @@ enum {
 DEFINE_AUTO(stacks);
 
 /* What a frame is, after the reasons of enum nameless_why. */
-enum {
-	FRAME_FINE = NAMELESS_REASONS,
-	FRAME_OTHER, /* the kernel's, or a marker: the user stack begins further out */
-};
+enum { FRAME_FINE = NAMELESS_REASONS };
 
 struct nameless_frame {
 	uint8_t what;
@@ -84,8 +81,6 @@ static void nameless_deinit(struct nameless *n)
 
 static uint8_t nameless_what(const struct symbolized *frame)
 {
-	if (frame->kernel || frame->outcome == SYMBOLIZE_MARKER)
-		return FRAME_OTHER;
 	switch (frame->outcome) {
 	case SYMBOLIZE_NO_MAPPING:
 		return NAMELESS_NOWHERE;
@@ -187,35 +182,22 @@ static int add_nameless(struct nameless *n, struct program *program,
 	return add_to_most(&n->in_file, &program->file, number, frame->file, sample->count);
 }
 
-/* The innermost frame of the user stack; NULL without one. */
-static const struct nameless_frame *innermost(
-	const struct nameless *n, const struct stacks *stacks, const struct stack_facts *facts)
-{
-	for (uint32_t i = 0; facts->user && i < facts->count; i++) {
-		const struct nameless_frame *frame = &n->frames[stacks->ids[facts->first + i]];
-
-		if (frame->what != FRAME_OTHER)
-			return frame;
-	}
-	return NULL;
-}
-
 static int nameless_add_sample(
 	struct nameless *n, struct stacks *stacks, const struct profile_sample *sample)
 {
+	const struct profile_stack stack = profile_stack_at(n->sources->profile, sample->stack);
 	const struct nameless_frame *frame;
-	const struct stack_facts *facts;
 	struct program *program;
+	uint32_t id;
 	int err;
 
-	if (sample->type != SAMPLE_TYPE_TICKS)
+	if (sample->type != SAMPLE_TYPE_TICKS || stack.frame_count <= stack.kernel_count)
 		return 0;
-	err = stacks_get(stacks, sample, &facts);
+	/* Only the innermost frame of the user stack counts. */
+	err = stacks_add_frame(stacks, sample->process, &stack.frames[stack.kernel_count], &id);
 	if (err)
 		return err;
-	frame = innermost(n, stacks, facts);
-	if (!frame)
-		return 0;
+	frame = &n->frames[id];
 	err = program_of(n, sample, &program);
 	if (err)
 		return err;

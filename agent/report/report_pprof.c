@@ -169,7 +169,7 @@ static int put_main_binary_first(struct pprof_report *r)
 	const struct profile *profile = r->sources->profile;
 	const struct profile_frame *frame;
 	const struct process_facts *process;
-	uint32_t busiest;
+	uint32_t busiest, id;
 	int err;
 
 	err = busiest_process(r, &busiest);
@@ -184,7 +184,7 @@ static int put_main_binary_first(struct pprof_report *r)
 
 		frame = frame_in_module(&stack, process->program);
 		if (frame && sample->process == busiest)
-			return stacks_prime(r->stacks, busiest, frame);
+			return stacks_add_frame(r->stacks, busiest, frame, &id);
 	}
 	return 0;
 }

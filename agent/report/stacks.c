@@ -184,11 +184,15 @@ static int frame_of(struct stacks *s, uint32_t process, const struct profile_fra
 	return 0;
 }
 
-int stacks_prime(struct stacks *s, uint32_t process, const struct profile_frame *frame)
+int stacks_add_frame(
+	struct stacks *s, uint32_t process, const struct profile_frame *frame, uint32_t *ret_id)
 {
 	struct known_frame known;
+	int err = frame_of(s, process, frame, &known);
 
-	return frame_of(s, process, frame, &known);
+	if (!err)
+		*ret_id = known.id;
+	return err;
 }
 
 static int add_id(struct stacks *s, uint32_t id)

@@ -62,8 +62,9 @@ void stacks_destroy(struct stacks *s);
 /* *RET_FACTS is valid until the next call. */
 int stacks_get(struct stacks *s, const struct profile_sample *sample,
 	const struct stack_facts **ret_facts);
-/* Passes FRAME of process generation PROCESS to the output now, before any stack with it. */
-int stacks_prime(struct stacks *s, uint32_t process, const struct profile_frame *frame);
+/* Passes FRAME of process generation PROCESS to the output, unless that was done before. */
+int stacks_add_frame(
+	struct stacks *s, uint32_t process, const struct profile_frame *frame, uint32_t *ret_id);
 /* Adds SAMPLE, whose stack has FACTS, to SUMMARY and to the metrics. */
 void stacks_account(struct stacks *s, const struct stack_facts *facts,
 	const struct profile_sample *sample, struct report_summary *summary);
