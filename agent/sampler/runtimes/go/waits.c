@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Why goroutines wait: the texts of runtime.waitReasonStrings, whose numbers are each version's. */
+/*
+ * Why goroutines wait: the texts of runtime.waitReasonStrings by their numbers, the constants
+ * waitReason... of each version (1.26 has the texts of 1.25 in another order).
+ */
 #include <stddef.h>
 
 #include "agent/sampler/runtimes/go/waits.h"
@@ -45,7 +48,7 @@ static const char *const waits_24[] = { NULL, "GC assist marking", "IO wait",
 	"trace goroutine status", "trace proc status", "page trace flush", "coroutine",
 	"GC weak to strong wait", "synctest.Run", "synctest.Wait", "chan receive (synctest)",
 	"chan send (synctest)", "select (synctest)" };
-/* Go 1.25 to 1.27. */
+/* Go 1.25. */
 static const char *const waits_25[] = { NULL, "GC assist marking", "IO wait",
 	"chan receive (nil chan)", "chan send (nil chan)", "dumping heap", "garbage collection",
 	"garbage collection scan", "panicwait", "select", "select (no cases)", "GC assist wait",
@@ -56,6 +59,19 @@ static const char *const waits_25[] = { NULL, "GC assist marking", "IO wait",
 	"preempted", "debug call", "GC mark termination", "stopping the world",
 	"flushing proc caches", "trace goroutine status", "trace proc status", "page trace flush",
 	"coroutine", "GC weak to strong wait", "synctest.Run", "synctest.Wait",
+	"chan receive (durable)", "chan send (durable)", "select (durable)",
+	"sync.WaitGroup.Wait (durable)", "cleanup wait" };
+/* Go 1.26 and 1.27. */
+static const char *const waits_26[] = { NULL, "GC assist marking", "IO wait", "dumping heap",
+	"garbage collection", "garbage collection scan", "panicwait", "GC assist wait",
+	"GC sweep wait", "GC scavenge wait", "finalizer wait", "force gc (idle)",
+	"GOMAXPROCS updater (idle)", "semacquire", "sleep", "chan receive (nil chan)",
+	"chan send (nil chan)", "select (no cases)", "select", "chan receive", "chan send",
+	"sync.Cond.Wait", "sync.Mutex.Lock", "sync.RWMutex.RLock", "sync.RWMutex.Lock",
+	"sync.WaitGroup.Wait", "trace reader (blocked)", "wait for GC cycle", "GC worker (idle)",
+	"GC worker (active)", "preempted", "debug call", "GC mark termination",
+	"stopping the world", "flushing proc caches", "trace goroutine status", "trace proc status",
+	"page trace flush", "coroutine", "GC weak to strong wait", "synctest.Run", "synctest.Wait",
 	"chan receive (durable)", "chan send (durable)", "select (durable)",
 	"sync.WaitGroup.Wait (durable)", "cleanup wait" };
 
@@ -69,6 +85,7 @@ static const struct {
 	{ 22, waits_22, ARRAY_SIZE(waits_22) },
 	{ 24, waits_24, ARRAY_SIZE(waits_24) },
 	{ 25, waits_25, ARRAY_SIZE(waits_25) },
+	{ 26, waits_26, ARRAY_SIZE(waits_26) },
 };
 
 const char *go_wait_text(uint32_t wait)
