@@ -35,7 +35,7 @@ FATHOM = os.path.join(ROOT, os.environ.get("FATHOM", os.path.join(BUILD, "fathom
 WORKLOAD = os.path.join(ROOT, "tests/workloads/gomatrix")
 VERSIONS = ["1.16.15", "1.17.13", "1.18.10", "1.19.13", "1.20.14", "1.21.13", "1.22.12", "1.23.12",
             "1.24.13", "1.25.14", "1.26.8", "1.27.4"]  # each minor version
-SHORT = [("1.16.15", "static"), ("1.20.14", "external-pie-stripped"), ("1.27.4", "stripped"), ("local", "cgo")]
+SHORT = [("1.16.15", "static"), ("1.20.14", "external-pie-stripped"), ("1.27.4", "stripped"), ("local", "c-shared")]
 
 # How a kind is built: with cgo or not, build mode and flags, what the linker gets.
 Kind = collections.namedtuple("Kind", "cgo flags link")
