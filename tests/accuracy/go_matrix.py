@@ -260,20 +260,25 @@ def judge_handlers(samples, kind):
     function, and those with its caller too. Where libc is stripped, its function to return by is named by its place.
     On aarch64 handlers return by the vDSO."""
     returns = ("runtime.sigreturn", "runtime.sigreturn__sigaction", "__kernel_rt_sigreturn") + ("", "__restore_rt") * kind.cgo
-    handlers = named = whole = 0
+    handlers = named = whole = late = 0
     for sample in samples:
+        # A guest's host takes its time: tables that come after the sample are not the walk's fault.
+        is_late = PROGRAMS and sample["frames"] and sample["frames"][-1]["func"] == "[truncated: not_loaded]"
         names = [f["func"] for f in sample["frames"] if not f["func"].startswith("[")]  # [truncated: why]
         if "runtime.sigtramp" not in names:
             continue
         rest = names[names.index("runtime.sigtramp") + 1:]
         stripped = kind.cgo and re.fullmatch(r"libc\.so\.6\+0x[0-9a-f]+", rest[0] if rest else "")
         good = len(rest) > 1 and (rest[0] in returns or bool(stripped))
+        if is_late and not good:
+            late += sample["values"][0]
+            continue
         handlers += sample["values"][0]
         named += sample["values"][0] * good
         whole += sample["values"][0] * (good and len(rest) > 2)
         if os.environ.get("SHOW") and not good:
             print("    handler below " + " < ".join(n or "?" for n in rest))
-    return handlers, named, whole
+    return handlers, named, whole, late
 
 
 def judge_unknown(version, name, samples, said):
@@ -315,11 +320,12 @@ def test(version, name):
         return judge_unknown(version, name, samples, said)
     goids = judge(samples, lambda s: s["numbers"].get("goid"), lambda goid: goid)
     labels = judge(samples, lambda s: s["labels"].get(LABEL), lambda goid: "%03x" % (goid % LABEL_VALUES))
-    handlers, named, whole = judge_handlers(samples, KINDS[name])
+    handlers, named, whole, late = judge_handlers(samples, KINDS[name])
     good = all(is_good(score, name in MAY_BE_UNKNOWN) for score in (goids, labels))
-    good = good and (named if KINDS[name].cgo else whole) >= WHOLE * handlers
+    good = good and (named if KINDS[name].cgo else whole) >= WHOLE * handlers and late <= handlers
     return Cell(version, name, "ok" if good else "FAIL", sum(goids), goids, labels,
-                "handlers %d, with what they interrupted %d, and its caller %d" % (handlers, named, whole))
+                "handlers %d, with what they interrupted %d, and its caller %d; %d without tables yet" %
+                (handlers, named, whole, late))
 
 
 def shown(score):
