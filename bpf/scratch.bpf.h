@@ -33,6 +33,8 @@ struct unwind_walk {
 	__u32 known; /* the process is */
 	__u32 stack_waits; /* the record is yet to be shipped, with the sample */
 	__u32 frames; /* passed so far; the record has the first and the last of them */
+	__u32 may_guess; /* 1 = user space may look for the caller of code without a table */
+	__u32 gap; /* 1 = the walk stopped for that */
 	struct unwind_cache_key key; /* of the cached ranges; not on the stack, which is small */
 	unsigned short blocks[UNWIND_CACHE_AHEAD]; /* cached rules of the innermost frames */
 	struct abi_unwind_range range; /* of the last pc; end 0 = none */

@@ -98,6 +98,7 @@ static void print_troubles(const struct metrics *metrics)
 		{ METRIC_SIDEBAND_GAPS,
 			"times that records of processes and mappings were lost, or may have "
 			"been" },
+		{ METRIC_STACKS_GUESSED, "user stacks with a caller that was found by a search" },
 		{ METRIC_LOST_SIDEBAND, "records that the kernel dropped" },
 		{ METRIC_PROCESS_RESYNCS,
 			"processes read again from /proc after records were lost" },

@@ -266,6 +266,8 @@ static int add_frames(struct stacks *s, uint32_t process, const struct profile_s
 	uint32_t frame_count = believable_count(stack);
 	uint32_t gap = stack->flags & PROFILE_STACK_MIDDLE ? stack->kernel_count + ABI_INNER_FRAMES
 							   : UINT32_MAX;
+	uint32_t guessed = (stack->flags & PROFILE_STACK_GUESS_MASK) >> PROFILE_STACK_GUESS_SHIFT;
+	uint32_t guess = guessed ? stack->kernel_count + guessed : UINT32_MAX;
 	struct known_frame frame = { 0 }, inside = { 0 };
 	int err = 0;
 
@@ -274,6 +276,8 @@ static int add_frames(struct stacks *s, uint32_t process, const struct profile_s
 		inside = frame;
 		if (i == gap)
 			err = add_marker(s, TRUNCATION_MIDDLE_MARK);
+		else if (i == guess)
+			err = add_marker(s, TRUNCATION_GUESS_MARK);
 		if (err)
 			return err;
 		err = frame_of(s, process, &stack->frames[i], &frame) ?: add_id(s, frame.id);
@@ -308,6 +312,7 @@ static int stacks_build(struct stacks *s, uint32_t process, const struct profile
 		return err;
 	facts->end = truncation_of(stack->flags);
 	facts->no_middle = stack->flags & PROFILE_STACK_MIDDLE;
+	facts->guessed = stack->flags & PROFILE_STACK_GUESS_MASK;
 	/* Unwind tables mark roots even where a stripped C library has no names. */
 	if ((stack->flags & PROFILE_STACK_END_MASK) >> PROFILE_STACK_END_SHIFT == ABI_UNWIND_ROOT)
 		facts->complete = facts->user;
@@ -428,6 +433,8 @@ void stacks_account(struct stacks *s, const struct stack_facts *facts,
 		metrics, facts->complete ? METRIC_STACKS_COMPLETE : METRIC_STACKS_TRUNCATED, count);
 	if (facts->no_middle)
 		metrics_add(metrics, METRIC_STACKS_NO_MIDDLE, count);
+	if (facts->guessed)
+		metrics_add(metrics, METRIC_STACKS_GUESSED, count);
 	if (!facts->complete)
 		metrics_add(metrics, facts->end, count);
 }

@@ -8,8 +8,9 @@
  * The marker `[frames lost]` stands where the profile has lost frames; a sample without frames gets
  * the marker `[no stack]`, and a user stack without its root ends with `[truncated: REASON]`
  * (truncation.h). One too deep to be kept has a marker between its innermost and its outermost
- * frames. Beyond all of them comes, if it is wanted, the function that created the fiber. Markers
- * have no mapping and no address, so they are not mistaken for functions.
+ * frames, one with a caller that was found by a search has a marker before that one. Beyond all of
+ * them comes, if it is wanted, the function that created the fiber. Markers have no mapping and no
+ * address, so they are not mistaken for functions.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -30,6 +31,7 @@ struct stack_facts {
 	bool known; /* the rest is */
 	bool marked; /* the outermost frame is the marker `[truncated: REASON]` */
 	bool no_middle; /* the marker TRUNCATION_MIDDLE_MARK stands between its frames */
+	bool guessed; /* the marker TRUNCATION_GUESS_MARK does */
 	enum metric end; /* why the stack is truncated, unless complete */
 };
 

@@ -9,6 +9,9 @@
  */
 #define TRUNCATION_MIDDLE_MARK "[truncated: middle]"
 
+/* Stands between code without a table and the caller that a search found for it. */
+#define TRUNCATION_GUESS_MARK "[guessed]"
+
 /* The reason of a stack with FLAGS (enum profile_stack_flags) and without a root. */
 enum metric truncation_of(uint32_t flags);
 

@@ -43,6 +43,13 @@ static void on_chunk(void *context, const struct abi_chunk *chunk)
 	pending_walks_chunk(&sampler->walks, chunk);
 }
 
+static void on_returns(void *context, const struct abi_returns *returns)
+{
+	struct sampler *sampler = context;
+
+	pending_walks_returns(&sampler->walks, returns);
+}
+
 static void on_sightings(void *context, uint64_t time_ns, const struct abi_sightings *sightings)
 {
 	struct sampler *sampler = context;
@@ -143,6 +150,7 @@ void sampler_handlers(struct sampler *sampler, struct collect_handlers *ret_hand
 		.trace = on_trace,
 		.unfinished = on_unfinished,
 		.chunk = on_chunk,
+		.returns = on_returns,
 		.wake = on_wake,
 		.sightings = on_sightings,
 		.stack = on_stack,

@@ -33,6 +33,7 @@ enum abi_kind {
 	ABI_TRACE = 7, /* bpf/abi/trace.h */
 	ABI_FIBER_FACTS = 8, /* bpf/abi/fiber_facts.h */
 	ABI_CHUNK = 9, /* of a deep stack */
+	ABI_RETURNS_RECORD = 10,
 };
 
 enum {
@@ -280,6 +281,29 @@ struct abi_chunk {
 	abi_u8 bytes[ABI_UNFINISHED_CHUNK_BYTES];
 };
 
+/*
+ * Words of the stack of TID's unfinished sample, which comes next, that may be return addresses:
+ * they follow a call. The walk may have stopped in code that has no table.
+ */
+enum {
+	ABI_RETURNS = 32, /* at most */
+	ABI_RETURN_WORDS = 256, /* that are looked at, from sp on */
+};
+
+struct abi_return {
+	abi_u64 word; /* of the stack, 0 = at sp */
+	abi_u64 code; /* the 8 bytes before the address that it has */
+};
+
+struct abi_returns {
+	abi_u32 kind; /* ABI_RETURNS_RECORD */
+	abi_u32 tid;
+	abi_u64 sp; /* abi_unwind_rest.sp */
+	abi_u32 count; /* at most ABI_RETURNS, innermost first */
+	abi_u32 words; /* how many words were looked at */
+	struct abi_return of[];
+};
+
 struct abi_unfinished {
 	/* flags has ABI_SAMPLE_UNFINISHED; user_stack has the frames so far. */
 	union {
@@ -306,6 +330,7 @@ _Static_assert(sizeof(struct abi_mapping) == 88, "the ring's layout");
 _Static_assert(sizeof(struct abi_stack) == 24, "the ring's layout");
 _Static_assert(sizeof(struct abi_sighting) == 56, "the ring's layout");
 _Static_assert(sizeof(struct abi_sightings) == 16, "the ring's layout");
+_Static_assert(sizeof(struct abi_returns) == 24, "the ring's layout");
 _Static_assert(sizeof(struct abi_chunk) == 16 + 1024, "the ring's layout");
 _Static_assert(sizeof(struct abi_unwind_rest) == 64 + 88 + 16 + 104 + 16, "the ring's layout");
 _Static_assert(sizeof(struct abi_unfinished) == 104 + 288, "the ring's layout");

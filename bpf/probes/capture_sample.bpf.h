@@ -101,7 +101,7 @@ static __always_inline bool output_sample(const struct capture *t, bool tables, 
 		return true;
 	if (tables && sample->flags & ABI_SAMPLE_UNFINISHED) {
 		if (!is_left_out(sample->tgid)) {
-			t->counters->of[ABI_COUNT_UNWIND_MISSES]++;
+			t->counters->of[ABI_COUNT_UNWIND_MISSES] += !s->walk.gap;
 			error = unwind_ship(t, s);
 		}
 		sample->flags &= ~ABI_SAMPLE_UNFINISHED;

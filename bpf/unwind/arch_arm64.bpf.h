@@ -20,6 +20,26 @@ enum {
 	UNWIND_SP_IS_BOUND = 1, /* in the stack pointer, which is a multiple of 16 otherwise */
 };
 
+enum { UNWIND_FINDS_RETURNS = 0 }; /* where a function stores its link register is its own choice */
+
+UNWIND_INLINE bool unwind_is_direct_call(__u64 code)
+{
+	(void)code;
+	return false;
+}
+
+UNWIND_INLINE __u64 unwind_call_target(__u64 code, __u64 address)
+{
+	(void)code;
+	return address;
+}
+
+UNWIND_INLINE bool unwind_is_indirect_call(__u64 code)
+{
+	(void)code;
+	return false;
+}
+
 /* Strips the pointer authentication code, the bits above the 48 of an address. */
 UNWIND_INLINE __u64 unwind_plain_code(__u64 pc)
 {

@@ -18,6 +18,56 @@ enum {
 	UNWIND_DWARF_R12 = 12,
 };
 
+enum { UNWIND_FINDS_RETURNS = 1 }; /* a call stores its return address on the stack */
+
+/* Byte NUMBER of the eight in CODE, the first of which is the lowest. */
+UNWIND_INLINE __u32 unwind_code_byte(__u64 code, __u32 number)
+{
+	return code >> 8 * number & 255;
+}
+
+/* Whether the 8 bytes CODE end with a direct call: e8 and a distance. */
+UNWIND_INLINE bool unwind_is_direct_call(__u64 code)
+{
+	return unwind_code_byte(code, 3) == 0xe8;
+}
+
+/* The target of that call, which returns to ADDRESS. */
+UNWIND_INLINE __u64 unwind_call_target(__u64 code, __u64 address)
+{
+	return address + (__s64)(__s32)(code >> 32);
+}
+
+/*
+ * Whether CODE, from byte FIRST on, is one indirect call: ff /2. Its length follows from ModRM, SIB
+ * and displacement (Intel SDM, volume 2, 2.1.3).
+ */
+UNWIND_INLINE bool unwind_is_call_at(__u64 code, __u32 first)
+{
+	__u32 modrm = unwind_code_byte(code, first + 1), mode = modrm >> 6, base = modrm & 7;
+	__u32 bytes = 2;
+
+	if (unwind_code_byte(code, first) != 0xff || (modrm >> 3 & 7) != 2)
+		return false;
+	if (mode != 3 && base == 4) {
+		base = first + 2 < 8 ? unwind_code_byte(code, first + 2) & 7 : 0;
+		bytes = 3;
+	}
+	if (mode == 1)
+		bytes += 1;
+	if (mode == 2 || (mode == 0 && base == 5))
+		bytes += 4;
+	return first + bytes == 8;
+}
+
+/* Whether the 8 bytes CODE end with an indirect call. */
+UNWIND_INLINE bool unwind_is_indirect_call(__u64 code)
+{
+	return unwind_is_call_at(code, 6) || unwind_is_call_at(code, 5) ||
+	       unwind_is_call_at(code, 4) || unwind_is_call_at(code, 2) ||
+	       unwind_is_call_at(code, 1);
+}
+
 UNWIND_INLINE __u64 unwind_plain_code(__u64 pc)
 {
 	return pc;

@@ -10,9 +10,23 @@
 
 enum {
 	UNFINISHED_MAX_LINKS = 32, /* frame pointers to follow to another stack */
+	UNFINISHED_HOLE_BYTES = 32 << 10, /* a larger one ends the stack */
 	UNFINISHED_IDS = 256, /* a power of 2: at least ABI_DEEP_CHUNKS */
 	UNFINISHED_ALL_CHUNKS = ABI_UNFINISHED_CHUNKS + ABI_DEEP_CHUNKS,
 };
+
+/* struct abi_returns with room for the longest record. */
+struct returns_record {
+	__u32 kind;
+	__u32 tid;
+	__u64 sp;
+	__u32 count;
+	__u32 words;
+	struct abi_return of[ABI_RETURNS];
+};
+
+_Static_assert(
+	offsetof(struct returns_record, of) == sizeof(struct abi_returns), "as the ABI has it");
 
 /* struct abi_unfinished with room for the longest record. */
 struct unfinished_record {
@@ -25,7 +39,9 @@ struct unfinished_record {
 	abi_u64 deep[UNFINISHED_IDS]; /* of ABI_DEEP_CHUNKS; shipped if all of `stack` is */
 	struct abi_chunk chunk; /* the last one read; shipped by itself */
 	__u32 wanted; /* chunks of the stack that are useful */
-	__u32 reserved;
+	__u32 end; /* of the last bytes of `stack` that could be read */
+	struct returns_record returns; /* of `stack`; shipped by itself */
+	__u64 read_end; /* address behind the last chunk that could be read */
 };
 
 _Static_assert(offsetof(struct unfinished_record, stack) == sizeof(struct abi_unfinished),
@@ -41,8 +57,10 @@ struct {
 /*
  * Reads the pieces that `rest` describes into the CPU's unfinished record: that of the other
  * stack into the room reserved for it, then the stack itself, up to its end or LIMIT bytes in all.
- * Chunks never cross a page. other_bytes becomes the readable bytes up to the first gap. Returns
- * the bytes, room included. A global function, as unwind_frame(): the verifier checks it once.
+ * Chunks never cross a page. other_bytes becomes the readable bytes up to the first gap. The stack
+ * may have pages that were never touched, in the middle of large local variables: they are filled
+ * with ones, which are neither code nor an address. Returns the bytes, room included. A global
+ * function, as unwind_frame(): the verifier checks it once.
  */
 __noinline int unwind_read_stacks(__u32 limit)
 {
@@ -51,6 +69,7 @@ __noinline int unwind_read_stacks(__u32 limit)
 
 	if (!to)
 		return 0;
+	to->end = 0;
 	for (i = 0; i < ABI_UNFINISHED_CHUNKS; i++) {
 		/* Reloaded, or the verifier would follow its value through each iteration. */
 		__u32 room = *(volatile __u32 *)&to->rest.other_room;
@@ -60,13 +79,23 @@ __noinline int unwind_read_stacks(__u32 limit)
 
 		if (at + ABI_UNFINISHED_CHUNK_BYTES > limit)
 			break;
-		if (!read_user(to->stack + at, ABI_UNFINISHED_CHUNK_BYTES, address))
+		if (!read_user(to->stack + at, ABI_UNFINISHED_CHUNK_BYTES, address)) {
+			to->end = at + ABI_UNFINISHED_CHUNK_BYTES;
 			continue;
-		if (at >= room)
-			break;
+		}
+		if (at >= room) {
+			if (at >= *(volatile __u32 *)&to->end + UNFINISHED_HOLE_BYTES)
+				break;
+			__builtin_memset(to->stack + at, 0xff, ABI_UNFINISHED_CHUNK_BYTES);
+			continue;
+		}
+		to->end = at + ABI_UNFINISHED_CHUNK_BYTES;
 		to->rest.other_bytes = at < to->rest.other_bytes ? at : to->rest.other_bytes;
 	}
-	return i * ABI_UNFINISHED_CHUNK_BYTES;
+	/* A deeper stack goes on behind the hole. */
+	return i == ABI_UNFINISHED_CHUNKS && limit > ABI_UNFINISHED_STACK_BYTES
+		       ? ABI_UNFINISHED_STACK_BYTES
+		       : *(volatile __u32 *)&to->end;
 }
 
 /* ---- the outer part of a deep stack --------------------------------------------------------- */
@@ -102,8 +131,13 @@ __noinline int unwind_read_chunk(__u32 number)
 		return UNWIND_CHUNK_END;
 	address = to->rest.stack_address + ABI_UNFINISHED_STACK_BYTES - to->rest.other_room +
 		  number * ABI_UNFINISHED_CHUNK_BYTES;
-	if (read_user(to->chunk.bytes, ABI_UNFINISHED_CHUNK_BYTES, address))
-		return UNWIND_CHUNK_END;
+	if (read_user(to->chunk.bytes, ABI_UNFINISHED_CHUNK_BYTES, address)) {
+		if (address >= *(volatile __u64 *)&to->read_end + UNFINISHED_HOLE_BYTES)
+			return UNWIND_CHUNK_END;
+		__builtin_memset(to->chunk.bytes, 0xff, ABI_UNFINISHED_CHUNK_BYTES);
+	} else {
+		to->read_end = address + ABI_UNFINISHED_CHUNK_BYTES;
+	}
 	id = address;
 	for (__u32 i = 0; i < ABI_UNFINISHED_CHUNK_BYTES / 8; i++)
 		id = stack_hash_frame(id, ((const __u64 *)to->chunk.bytes)[i]);
@@ -166,6 +200,68 @@ __noinline int unwind_chunk_sent(__u64 error)
 	shipped = unwind_chunk_slot(to->chunk.id);
 	if (shipped)
 		*(volatile __u64 *)shipped = unwind_chunk_tag(to->chunk.id);
+	return 0;
+}
+
+/* ---- return addresses ----------------------------------------------------------------------- */
+
+enum {
+	RETURNS_NEAR_BYTES = 1 << 20, /* this close to sp is data */
+	RETURNS_MIN_CODE = 1 << 16,
+};
+
+/* Whether WORD, on a stack at SP, may be an address of code. */
+static __always_inline bool unwind_may_be_code(__u64 word, __u64 sp)
+{
+	return word >= RETURNS_MIN_CODE && !(word >> 47) &&
+	       word - sp + RETURNS_NEAR_BYTES > 2 * RETURNS_NEAR_BYTES;
+}
+
+/* Adds WORD of the stack, which has ADDRESS, if it follows a call. A global function, as above. */
+__noinline int unwind_note_return(__u32 word, __u64 address)
+{
+	__u32 key = scratch_slot(), count;
+	struct unfinished_record *to = bpf_map_lookup_elem(&unfinished_records, &key);
+	__u64 code = 0;
+
+	if (!to)
+		return 0;
+	count = *(volatile __u32 *)&to->returns.count;
+	if (count >= ABI_RETURNS || read_user(&code, sizeof(code), address - sizeof(code)))
+		return 0;
+	if (!unwind_is_direct_call(code) && !unwind_is_indirect_call(code))
+		return 0;
+	/* Older verifiers forget the bound of a number that was on the stack. */
+	barrier_var(count);
+	to->returns.of[count & (ABI_RETURNS - 1)].word = word;
+	to->returns.of[count & (ABI_RETURNS - 1)].code = code;
+	to->returns.count = count + 1;
+	return 0;
+}
+
+/* Finds them in the BYTES that were read of both stacks. */
+__noinline int unwind_find_returns(__u32 bytes)
+{
+	__u32 key = scratch_slot(), i;
+	struct unfinished_record *to = bpf_map_lookup_elem(&unfinished_records, &key);
+	__u32 begin;
+
+	if (!to)
+		return 0;
+	to->returns.count = 0;
+	begin = to->rest.other_room + (__u32)(to->rest.sp - to->rest.stack_address);
+	for (i = 0; i < ABI_RETURN_WORDS; i++) {
+		__u32 at = begin + i * 8;
+		__u64 word;
+
+		if (at > ABI_UNFINISHED_STACK_BYTES - 8 || at + 8 > bytes ||
+			*(volatile __u32 *)&to->returns.count >= ABI_RETURNS)
+			break;
+		word = *(const __u64 *)(to->stack + (at & ~7U));
+		if (unwind_may_be_code(word, to->rest.sp))
+			unwind_note_return(i, word);
+	}
+	to->returns.words = i;
 	return 0;
 }
 

@@ -24,6 +24,25 @@ static __always_inline void unwind_ship_chunks(
 	}
 }
 
+/* Ships the words that may be return addresses, of BYTES of stack. */
+static __always_inline void unwind_ship_returns(
+	const struct capture *t, struct unfinished_record *to, __u32 tid, __u32 bytes)
+{
+	__u64 count;
+
+	unwind_find_returns(bytes);
+	count = *(volatile __u32 *)&to->returns.count;
+	if (!count)
+		return;
+	if (count > ABI_RETURNS)
+		count = ABI_RETURNS;
+	to->returns.kind = ABI_RETURNS_RECORD;
+	to->returns.tid = tid;
+	to->returns.sp = to->rest.sp;
+	bpf_perf_event_output(t->ctx, &output, BPF_F_CURRENT_CPU, &to->returns,
+		offsetof(struct returns_record, of) + count * sizeof(struct abi_return));
+}
+
 /* Ships the sample with the frame at which the walk stopped. Returns 0 or a negative error. */
 static __always_inline long unwind_ship(const struct capture *t, struct scratch *s)
 {
@@ -53,9 +72,13 @@ static __always_inline long unwind_ship(const struct capture *t, struct scratch 
 		bytes = ABI_UNFINISHED_STACK_BYTES;
 	to->rest.stack_bytes = bytes;
 	to->rest.deep_count = 0;
+	if (UNWIND_FINDS_RETURNS && (walk->gap || !walk->state.is_return))
+		unwind_ship_returns(t, to, walk->sample.tid, (__u32)bytes);
 	walk->allowance -= bytes < walk->allowance ? bytes : walk->allowance;
 	if (bytes == ABI_UNFINISHED_STACK_BYTES && wanted > ABI_UNFINISHED_STACK_BYTES) {
 		to->wanted = (wanted - ABI_UNFINISHED_STACK_BYTES) / ABI_UNFINISHED_CHUNK_BYTES;
+		to->read_end =
+			to->rest.stack_address + *(volatile __u32 *)&to->end - to->rest.other_room;
 		unwind_ship_chunks(t, to);
 	}
 	deep = *(volatile __u16 *)&to->rest.deep_count;

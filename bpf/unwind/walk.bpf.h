@@ -202,6 +202,10 @@ static __always_inline int unwind_step(struct unwind_walk *walk, __u32 i)
 	}
 	if (place == UNWIND_PLACE_FRAMED)
 		place = UNWIND_PLACE_KEEPS_FP;
+	if (place == UNWIND_PLACE_GAP && walk->may_guess) {
+		walk->gap = 1;
+		return ABI_UNWIND_MISSED;
+	}
 	return unwind_step_from(&walk->state, place, &block->of[way].rule);
 }
 
@@ -244,13 +248,19 @@ static __always_inline bool unwind_may_stop(struct unwind_walk *walk)
 
 	if (shared.unwind_full)
 		return false;
-	if (walk->allowance >= UNFINISHED_MIN_CHUNKS * ABI_UNFINISHED_CHUNK_BYTES)
+	if (walk->readings != readings) {
+		walk->readings = readings;
+		walk->allowance = config.unfinished_allowance;
 		return true;
-	if (walk->readings == readings)
-		return false;
-	walk->readings = readings;
-	walk->allowance = config.unfinished_allowance;
-	return true;
+	}
+	return walk->allowance >= UNFINISHED_MIN_CHUNKS * ABI_UNFINISHED_CHUNK_BYTES;
+}
+
+/* Half of the allowance is for walks that only lack a table. */
+static __always_inline bool unwind_may_guess(const struct unwind_walk *walk)
+{
+	return UNWIND_FINDS_RETURNS && walk->may_stop &&
+	       walk->allowance >= config.unfinished_allowance / 2;
 }
 
 /*
@@ -297,6 +307,8 @@ static __always_inline bool unwind_begin(const struct capture *t, struct unwind_
 	walk->key.tgid = sample->tgid;
 	walk->key.exec_id = sample->exec_id;
 	walk->may_stop = unwind_may_stop(walk);
+	walk->may_guess = unwind_may_guess(walk);
+	walk->gap = 0;
 	walk->known = config.unwind_by_mapping ? unwind_begin_mappings(t->task, walk)
 					       : unwind_begin_ranges(walk, sample);
 	if (!walk->known && config.unwind_by_mapping)
@@ -327,7 +339,8 @@ static __always_inline __u64 unwind_take(const struct capture *t, struct scratch
 	end = unwind_all(walk, t->stack_flags & ABI_STACK_CALL);
 	unwind_cache_end(walk->key.tgid, walk->blocks);
 	sample->unwind_missed = walk->missed;
-	walk->record.flags = end << ABI_STACK_END_SHIFT | t->stack_flags;
+	walk->record.flags =
+		(walk->gap ? ABI_UNWIND_GAP : end) << ABI_STACK_END_SHIFT | t->stack_flags;
 	if (end == ABI_UNWIND_DEPTH)
 		walk->record.flags |= ABI_STACK_DEPTH;
 	if (walk->frames > ABI_MAX_FRAMES)

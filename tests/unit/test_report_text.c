@@ -182,6 +182,23 @@ static void test_a_mark_stands_for_the_middle(void **state)
 	assert_int_equal(metrics_get(&f->metrics, METRIC_STACKS_NO_MIDDLE), 4);
 }
 
+/* A kernel frame, code without a table, and the caller that a search found for it. */
+static void test_a_mark_stands_before_a_caller_that_was_searched_for(void **state)
+{
+	struct fixture *f = *state;
+	struct profile_frame frames[] = { in_kernel(1, 0), in_program(MAIN, 0, f),
+		in_program(START + 5, PROFILE_FRAME_RETURN, f) };
+	const uint32_t flags =
+		ABI_UNWIND_ROOT << PROFILE_STACK_END_SHIFT | 1U << PROFILE_STACK_GUESS_SHIFT;
+	autofree char *text = NULL;
+
+	add_stack(f, f->one, &(struct profile_stack){ frames, 3, 1, flags }, 4);
+	text = folded_of(f);
+	assert_string_equal(text, "one;_start;[guessed];main;do_syscall_64_[k] 4\n");
+	assert_int_equal(metrics_get(&f->metrics, METRIC_STACKS_COMPLETE), 4);
+	assert_int_equal(metrics_get(&f->metrics, METRIC_STACKS_GUESSED), 4);
+}
+
 static void test_whole_stacks_and_kernel_stacks_have_no_mark(void **state)
 {
 	struct fixture *f = *state;
@@ -279,6 +296,7 @@ int main(void)
 		CASE(test_each_type_of_samples_is_folded_and_summed_up_alone),
 		CASE(test_each_cut_stack_says_why_in_its_outermost_frame),
 		CASE(test_a_mark_stands_for_the_middle),
+		CASE(test_a_mark_stands_before_a_caller_that_was_searched_for),
 		CASE(test_whole_stacks_and_kernel_stacks_have_no_mark),
 		CASE(test_hottest_counts_recursion_once),
 		CASE(test_hottest_names_steer_no_terminal),

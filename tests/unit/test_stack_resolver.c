@@ -386,6 +386,20 @@ static void a_stack_without_its_middle_says_so(void **state)
 		PROFILE_STACK_MIDDLE | ABI_UNWIND_ROOT << PROFILE_STACK_END_SHIFT);
 }
 
+static void a_caller_that_was_searched_for_is_told(void **state)
+{
+	struct fixture *f = *state;
+	const struct unwind_stack walked = {
+		.frames = { PROGRAM, PROGRAM }, .count = 2, .end = ABI_UNWIND_ROOT, .guessed = 1
+	};
+	struct stack_request request = request_of(f, 0, 0);
+
+	request.walked = &walked;
+	request.mappings = f->process.mappings;
+	assert_int_equal(resolve(f, &request).flags,
+		ABI_UNWIND_ROOT << PROFILE_STACK_END_SHIFT | 1 << PROFILE_STACK_GUESS_SHIFT);
+}
+
 static void a_walk_to_the_depth_limit_is_cut(void **state)
 {
 	struct fixture *f = *state;
@@ -613,6 +627,7 @@ int main(void)
 		CASE(the_deepest_stacks_of_both_kinds_fit),
 		CASE(a_walked_stack_is_resolved_with_the_mappings_it_was_walked_with),
 		CASE(a_stack_without_its_middle_says_so),
+		CASE(a_caller_that_was_searched_for_is_told),
 		CASE(a_walk_to_the_depth_limit_is_cut),
 		CASE(equal_raw_stacks_are_resolved_once),
 		CASE(a_forked_child_shares_the_stacks_but_has_jit_code_of_its_own),

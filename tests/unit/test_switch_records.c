@@ -26,6 +26,8 @@ struct fixture {
 	struct abi_unfinished unfinished;
 	uint8_t last_stack_byte;
 	struct abi_chunk chunk;
+	struct abi_returns returns;
+	struct abi_return last_return;
 	abi_u64 last_deep;
 };
 
@@ -62,6 +64,16 @@ static void saw_unfinished(void *context, uint64_t time_ns, const struct abi_unf
 			sizeof(f->last_deep));
 }
 
+static void saw_returns(void *context, const struct abi_returns *returns)
+{
+	struct fixture *f = context;
+
+	f->calls++;
+	f->returns = *returns;
+	if (returns->count)
+		f->last_return = returns->of[returns->count - 1];
+}
+
 static void saw_chunk(void *context, const struct abi_chunk *chunk)
 {
 	struct fixture *f = context;
@@ -83,6 +95,7 @@ static int setup(void **state)
 		.wake = saw_wake,
 		.unfinished = saw_unfinished,
 		.chunk = saw_chunk,
+		.returns = saw_returns,
 		.context = f,
 	};
 	*state = f;
@@ -299,6 +312,51 @@ static void short_chunk_is_refused(void **state)
 	expect_refused(f);
 }
 
+static void write_returns(struct fixture *f, uint32_t count, size_t bytes)
+{
+	uint64_t words[3 + ABI_RETURNS * sizeof(struct abi_return) / 8] = { 0 };
+	struct abi_returns *r = (struct abi_returns *)words;
+
+	*r = (struct abi_returns){
+		.kind = ABI_RETURNS_RECORD, .tid = 7, .sp = 0x7ffd00, .count = count, .words = 9
+	};
+	for (uint32_t i = 0; i < ABI_RETURNS; i++)
+		r->of[i] = (struct abi_return){ .word = i, .code = 100 + i };
+	perf_ring_raw(&f->w, TIME, words, bytes);
+}
+
+static void returns_are_delivered(void **state)
+{
+	struct fixture *f = *state;
+
+	write_returns(f, 3, sizeof(struct abi_returns) + 3 * sizeof(struct abi_return));
+	deliver(f);
+	assert_int_equal(f->calls, 1);
+	assert_int_equal(f->returns.tid, 7);
+	assert_int_equal(f->returns.sp, 0x7ffd00);
+	assert_int_equal(f->returns.count, 3);
+	assert_int_equal(f->last_return.word, 2);
+	assert_int_equal(f->last_return.code, 102);
+	assert_int_equal(bad(f), 0);
+}
+
+static void short_returns_are_refused(void **state)
+{
+	struct fixture *f = *state;
+
+	write_returns(f, 3, sizeof(struct abi_returns) + 3 * sizeof(struct abi_return) - 8);
+	expect_refused(f);
+}
+
+static void more_returns_than_possible_are_refused(void **state)
+{
+	struct fixture *f = *state;
+
+	write_returns(f, ABI_RETURNS + 1,
+		sizeof(struct abi_returns) + ABI_RETURNS * sizeof(struct abi_return));
+	expect_refused(f);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -320,6 +378,10 @@ int main(void)
 		cmocka_unit_test_setup_teardown(missing_ids_of_chunks_are_refused, setup, teardown),
 		cmocka_unit_test_setup_teardown(chunk_is_delivered, setup, teardown),
 		cmocka_unit_test_setup_teardown(short_chunk_is_refused, setup, teardown),
+		cmocka_unit_test_setup_teardown(returns_are_delivered, setup, teardown),
+		cmocka_unit_test_setup_teardown(short_returns_are_refused, setup, teardown),
+		cmocka_unit_test_setup_teardown(
+			more_returns_than_possible_are_refused, setup, teardown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

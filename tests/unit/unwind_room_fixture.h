@@ -107,6 +107,12 @@ static struct index *make_index(struct fixture *f)
 	struct index_writer *w = create();
 	const struct abi_unwind_page *page;
 
+	/* At LOADED + 0x1100 and so on. */
+	function(w, "inner", 0x100, 0x200);
+	function(w, "outer", 0x200, 0x300);
+	function(w, "stale", 0x300, 0x400);
+	function(w, "leaf", 0x2000, 0x2100);
+	function(w, "no_table", 0x2100, 0x2200);
 	page_begin(&f->page, rule_none());
 	page_row(&f->page, 0x1000, rule_sp(16));
 	page_row(&f->page, 0x2000, rule_of(ABI_CFA_END));
@@ -158,11 +164,13 @@ static int teardown(void **state)
 }
 
 /* Finishes the walk that REST describes, on the stack in WORDS. */
-static const struct mapping *finish_rest(struct fixture *f, const struct abi_unwind_rest *rest,
-	const uint64_t *words, bool force, struct unwind_stack *stack)
+static inline const struct mapping *finish_rest(struct fixture *f,
+	const struct abi_unwind_rest *rest, const uint64_t *words, bool force,
+	struct unwind_stack *stack)
 {
 	stack->count = 1;
 	stack->frames[0] = rest->pc;
-	return unwind_finish(
-		f->unwind, f->process.mappings, rest, (const void *)words, force, stack);
+	return unwind_finish(f->unwind, f->process.mappings,
+		&(struct unwind_copied){ .rest = rest, .bytes = (const void *)words }, force,
+		stack);
 }

@@ -57,6 +57,8 @@ struct collect_handlers {
 		void *context, uint64_t time_ns, const struct abi_unfinished *unfinished);
 	/* A piece of stack for unfinished samples that come later. */
 	void (*chunk)(void *context, const struct abi_chunk *chunk);
+	/* Words of the stack of that thread's next unfinished sample. */
+	void (*returns)(void *context, const struct abi_returns *returns);
 	/* Mappings that the next sample's walk found. */
 	void (*sightings)(void *context, uint64_t time_ns, const struct abi_sightings *sightings);
 	/* Or a struct abi_fiber_facts, which has the same head; the kind tells. */

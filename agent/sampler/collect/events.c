@@ -77,6 +77,31 @@ static bool handle_chunk(const struct events *e, struct cursor *raw)
 	return true;
 }
 
+static bool handle_returns(const struct events *e, struct cursor *raw)
+{
+	union {
+		struct abi_returns returns;
+		uint8_t bytes[sizeof(struct abi_returns) + ABI_RETURNS * sizeof(struct abi_return)];
+	} aligned;
+	const void *head = cursor_bytes(raw, sizeof(aligned.returns));
+	const void *of;
+	size_t bytes;
+
+	if (!head)
+		return false;
+	memcpy(&aligned.returns, head, sizeof(aligned.returns));
+	if (aligned.returns.count > ABI_RETURNS)
+		return false;
+	bytes = aligned.returns.count * sizeof(struct abi_return);
+	of = cursor_bytes(raw, bytes);
+	if (!of)
+		return false;
+	memcpy(aligned.bytes + sizeof(aligned.returns), of, bytes);
+	if (e->handlers.returns)
+		e->handlers.returns(e->handlers.context, &aligned.returns);
+	return true;
+}
+
 static bool handle_sightings(const struct events *e, uint64_t time_ns, struct cursor *raw)
 {
 	union {
@@ -218,6 +243,8 @@ static bool handle_raw(const struct events *e, uint64_t time_ns, struct cursor *
 		return handle_stack(e, &raw);
 	case ABI_CHUNK:
 		return handle_chunk(e, &raw);
+	case ABI_RETURNS_RECORD:
+		return handle_returns(e, &raw);
 	case ABI_SIGHTINGS_RECORD:
 		return handle_sightings(e, time_ns, &raw);
 	default:

@@ -33,6 +33,12 @@ enum profile_stack_flags {
 	PROFILE_STACK_END_MASK = 0xf << PROFILE_STACK_END_SHIFT,
 	/* After the first ABI_INNER_FRAMES user frames some are left out: it is too deep. */
 	PROFILE_STACK_MIDDLE = 1 << 8,
+	/*
+	 * 8 bits: how many user frames are inside of the one that was found by a search
+	 * (struct unwind_stack.guessed); 0 = none was.
+	 */
+	PROFILE_STACK_GUESS_SHIFT = 16,
+	PROFILE_STACK_GUESS_MASK = 0xff << PROFILE_STACK_GUESS_SHIFT,
 };
 
 struct profile_sample {

@@ -40,8 +40,11 @@ struct pending_walk {
 	struct mappings *mappings;
 	uint32_t frame_count; /* words of the frames that the kernel found */
 	uint32_t frame_flags; /* as in struct unwind_stack */
+	uint32_t returns_count; /* of the stack; 0 = they are not known */
+	uint32_t returns_words;
 	uint32_t kept_bytes; /* of the stack, which is packed unless options.whole_stacks */
-	struct abi_unfinished unfinished; /* the frames follow, the ids of chunks, the stack */
+	struct abi_unfinished unfinished; /* the frames follow, the ids of chunks, the
+					returns, the stack */
 };
 
 size_t pending_walks_limit(double off_cpu_share, uint64_t memory_limit_bytes)
@@ -77,9 +80,14 @@ static uint64_t *pending_deep(struct pending_walk *walk)
 	return (uint64_t *)(pending_frames(walk) + walk->frame_count);
 }
 
+static struct abi_return *pending_returns_of(struct pending_walk *walk)
+{
+	return (struct abi_return *)(pending_deep(walk) + walk->unfinished.rest.deep_count);
+}
+
 static uint8_t *pending_stack(struct pending_walk *walk)
 {
-	return (uint8_t *)(pending_deep(walk) + walk->unfinished.rest.deep_count);
+	return (uint8_t *)(pending_returns_of(walk) + walk->returns_count);
 }
 
 static void pending_push(struct pending_walks *w, struct pending_walk *walk)
@@ -116,6 +124,7 @@ void pending_walks_deinit(struct pending_walks *w)
 	}
 	assert(!w->waiting_bytes);
 	stack_chunks_deinit(&w->chunks);
+	free(w->returns);
 }
 
 /* ---- deep stacks ---------------------------------------------------------------------------- */
@@ -172,6 +181,7 @@ struct walk_job {
 	uint32_t frame_count; /* words */
 	uint32_t frame_flags; /* as in struct unwind_stack */
 	uint32_t deep_count;
+	const struct abi_returns *returns; /* of the stack; NULL = not known */
 	bool force; /* must not wait */
 };
 
@@ -186,7 +196,10 @@ static struct pending_walk *pending_copy(const struct pending_walks *w, const st
 	const uint8_t *stack = w->options.whole_stacks ? u->stack : packed;
 	size_t kept_bytes =
 		w->options.whole_stacks ? stack_bytes : stack_pack(u->stack, stack_bytes, packed);
-	size_t bytes = sizeof(struct pending_walk) + frame_bytes + deep_bytes + kept_bytes;
+	uint32_t returns_count = job->returns ? job->returns->count : 0;
+	size_t returns_bytes = returns_count * sizeof(struct abi_return);
+	size_t bytes =
+		sizeof(struct pending_walk) + frame_bytes + deep_bytes + returns_bytes + kept_bytes;
 	struct pending_walk *walk = malloc(bytes);
 
 	if (!walk)
@@ -196,12 +209,16 @@ static struct pending_walk *pending_copy(const struct pending_walks *w, const st
 	walk->frame_count = job->frame_count;
 	walk->frame_flags = job->frame_flags;
 	walk->kept_bytes = (uint32_t)kept_bytes;
+	walk->returns_count = returns_count;
+	walk->returns_words = job->returns ? job->returns->words : 0;
 	walk->unfinished = *u;
 	walk->unfinished.rest.stack_bytes = stack_bytes;
 	walk->unfinished.rest.deep_count = (abi_u16)job->deep_count;
 	memcpy(pending_frames(walk), job->frames, frame_bytes);
 	if (deep_bytes)
 		memcpy(pending_deep(walk), job->deep, deep_bytes);
+	if (returns_count)
+		memcpy(pending_returns_of(walk), job->returns->of, returns_bytes);
 	memcpy(pending_stack(walk), stack, kept_bytes);
 	for (uint32_t i = 0; i < job->deep_count; i++)
 		stack_chunk_ref(stack_chunks_get(&w->chunks, job->deep[i]));
@@ -273,8 +290,13 @@ static const struct module *pending_walk_on(
 		stack->flags = job->frame_flags;
 		stack->count = MIN(job->frame_count, (uint32_t)ABI_MAX_FRAMES);
 		memcpy(stack->frames, job->frames, stack->count * sizeof(stack->frames[0]));
-		needed = unwind_finish(options->unwind, job->mappings, &rest,
-			job->whole ?: job->unfinished->stack, force, stack);
+		needed = unwind_finish(options->unwind, job->mappings,
+			&(struct unwind_copied){
+				.rest = &rest,
+				.bytes = job->whole ?: job->unfinished->stack,
+				.returns = job->returns,
+			},
+			force, stack);
 		if (!needed)
 			return NULL;
 		requested = options->request_module(options->context, job->process, needed);
@@ -328,6 +350,34 @@ static void pending_finish_job(struct pending_walks *w, struct walk_job *job)
 	pending_add(w, job, &stack);
 }
 
+void pending_walks_returns(struct pending_walks *w, const struct abi_returns *returns)
+{
+	struct pending_returns *to;
+
+	if (!w->returns)
+		w->returns = calloc(PENDING_RETURNS, sizeof(*w->returns));
+	/* Ignoring the lack of memory: their walks end where tables end. */
+	if (!w->returns)
+		return;
+	to = &w->returns[returns->tid % PENDING_RETURNS];
+	to->head = *returns;
+	memcpy(to->of, returns->of, MIN(returns->count, (abi_u32)ABI_RETURNS) * sizeof(to->of[0]));
+}
+
+/* Those of SAMPLE's stack, once; NULL = not known. */
+static const struct abi_returns *pending_take_returns(
+	const struct pending_walks *w, const struct abi_unfinished *unfinished)
+{
+	struct pending_returns *of =
+		w->returns ? &w->returns[unfinished->sample.tid % PENDING_RETURNS] : NULL;
+
+	if (!of || !of->head.kind || of->head.tid != unfinished->sample.tid ||
+		of->head.sp != unfinished->rest.sp)
+		return NULL;
+	of->head.kind = 0;
+	return &of->head;
+}
+
 void pending_walks_finish(struct pending_walks *w, struct process *p,
 	const struct abi_unfinished *unfinished, const struct abi_stack *raw)
 {
@@ -348,6 +398,7 @@ void pending_walks_finish(struct pending_walks *w, struct process *p,
 			.mappings = p->mappings,
 			.unfinished = unfinished,
 			.deep = deep,
+			.returns = pending_take_returns(w, unfinished),
 			.frames = raw->frames,
 			.frame_count = abi_frame_whole(raw->frames, raw->frame_count, raw->flags),
 			.frame_flags = raw->flags & (ABI_STACK_RUNTIME_FRAMES | ABI_STACK_CALL |
@@ -357,11 +408,24 @@ void pending_walks_finish(struct pending_walks *w, struct process *p,
 
 /* ---- resuming ------------------------------------------------------------------------------- */
 
+static struct pending_returns pending_returns_copy(struct pending_walk *walk)
+{
+	struct pending_returns returns = {
+		.head = { .count = walk->returns_count,
+			.words = walk->returns_words,
+			.sp = walk->unfinished.rest.sp },
+	};
+
+	memcpy(returns.of, pending_returns_of(walk), walk->returns_count * sizeof(returns.of[0]));
+	return returns;
+}
+
 /* Resumes WALK, which is in no list, and frees it. */
 static void pending_resume(struct pending_walks *w, struct pending_walk *walk, bool force)
 {
 	autofree struct abi_unfinished *unfinished = pending_restore(w, walk);
 	struct process *p = processes_find(w->options.processes, walk->process);
+	const struct pending_returns returns = pending_returns_copy(walk);
 	struct walk_job job = {
 		.process = p,
 		.mappings = walk->mappings,
@@ -370,6 +434,7 @@ static void pending_resume(struct pending_walks *w, struct pending_walk *walk, b
 		.frames = pending_frames(walk),
 		.frame_count = walk->frame_count,
 		.frame_flags = walk->frame_flags,
+		.returns = walk->returns_count ? &returns.head : NULL,
 		.force = force,
 	};
 

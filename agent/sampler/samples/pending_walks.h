@@ -48,11 +48,21 @@ struct pending_walks_options {
 	void *context;
 };
 
+/* A struct abi_returns with all of it. */
+struct pending_returns {
+	struct abi_returns head;
+	struct abi_return of[ABI_RETURNS];
+};
+
+/* Threads whose returns have come and whose samples have not: at most one for each CPU. */
+enum { PENDING_RETURNS = 64 };
+
 struct pending_walks {
 	struct pending_walks_options options;
 	struct pending_walk *waiting; /* newest first */
 	size_t waiting_bytes; /* without chunks, which have a limit of their own */
 	struct stack_chunks chunks;
+	struct pending_returns *returns; /* PENDING_RETURNS, by thread; NULL until the first */
 	bool module_known; /* since the last retry */
 	bool more_ready; /* the last retry left walks for the next one */
 	bool resuming; /* walks are being resumed */
@@ -68,6 +78,8 @@ void pending_walks_init(struct pending_walks *w, const struct pending_walks_opti
 void pending_walks_deinit(struct pending_walks *w);
 /* Keeps CHUNK for the unfinished samples that refer to it. */
 void pending_walks_chunk(struct pending_walks *w, const struct abi_chunk *chunk);
+/* Keeps RETURNS for the unfinished sample of that thread, which comes next. */
+void pending_walks_returns(struct pending_walks *w, const struct abi_returns *returns);
 /* Call it about once a second. */
 void pending_walks_tick(struct pending_walks *w);
 /*

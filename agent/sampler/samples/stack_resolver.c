@@ -25,6 +25,7 @@ struct user_stack {
 	uint32_t count;
 	uint32_t flags; /* ABI_STACK_RUNTIME_FRAMES and ABI_STACK_CALL, among others */
 	uint32_t end; /* enum abi_unwind_end; 0 = not known */
+	uint32_t guessed; /* struct unwind_stack.guessed */
 	bool cut; /* at the depth limit */
 };
 
@@ -162,6 +163,7 @@ static void resolver_add_user(struct stack_resolver *r, struct process *p,
 		out->flags |= PROFILE_STACK_DEPTH;
 	if (user->flags & ABI_STACK_MIDDLE)
 		out->flags |= PROFILE_STACK_MIDDLE;
+	out->flags |= user->guessed << PROFILE_STACK_GUESS_SHIFT;
 }
 
 static struct user_stack user_stack_walked(const struct stack_request *request)
@@ -174,6 +176,7 @@ static struct user_stack user_stack_walked(const struct stack_request *request)
 		.count = walked->count,
 		.flags = walked->flags,
 		.end = walked->end,
+		.guessed = walked->guessed,
 		.cut = walked->end == ABI_UNWIND_DEPTH,
 	};
 }

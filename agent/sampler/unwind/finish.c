@@ -6,6 +6,7 @@
  */
 #include <string.h>
 
+#include "agent/sampler/unwind/guess.h"
 #include "agent/sampler/unwind/unwind.h"
 #include "agent/sampler/unwind/unwind_internal.h"
 #include "base/cleanup.h"
@@ -42,9 +43,8 @@ static enum unwind_place look_up(struct unwind *u, const struct mapping *mapping
 	return UNWIND_PLACE_TABLE;
 }
 
-/* What is known of PC's code. Sets *RET_WAITS if its module's index is not ready. */
-static enum unwind_place finish_place_of(struct unwind *u, const struct mappings *mappings,
-	uint64_t pc, struct abi_unwind_rule *ret_rule, const struct mapping **ret_waits)
+enum unwind_place unwind_place_of(struct unwind *u, const struct mappings *mappings, uint64_t pc,
+	struct abi_unwind_rule *ret_rule, const struct mapping **ret_waits)
 {
 	const struct mapping *mapping = mappings_find(mappings, pc);
 	const struct unwind_options *options = &u->options;
@@ -112,13 +112,27 @@ static bool add_frame(struct unwind_stack *stack, uint32_t *steps, uint64_t pc)
 	return true;
 }
 
-const struct mapping *unwind_finish(struct unwind *u, const struct mappings *mappings,
-	const struct abi_unwind_rest *rest, const uint8_t *bytes, bool force,
-	struct unwind_stack *stack)
+/*
+ * Looks for the caller of code without a table, where the kernel left STATE. Returns true, with
+ * STATE and STACK moved to it, if it is proved.
+ */
+static bool finish_guess(struct guess *guess, struct unwind_state *state,
+	struct unwind_stack *stack, uint32_t *steps)
 {
+	if (stack->flags & ABI_STACK_RUNTIME_FRAMES || stack->count >= ABI_INNER_FRAMES ||
+		!guess_caller(guess, state))
+		return false;
+	stack->guessed = stack->count;
+	return add_frame(stack, steps, state->pc);
+}
+
+const struct mapping *unwind_finish(struct unwind *u, const struct mappings *mappings,
+	const struct unwind_copied *copied, bool force, struct unwind_stack *stack)
+{
+	const struct abi_unwind_rest *rest = copied->rest;
 	struct unwind_memory pieces[3];
 	struct unwind_state state = {
-		.memory = pieces_of(rest, bytes, pieces),
+		.memory = pieces_of(rest, copied->bytes, pieces),
 		.pc = rest->pc,
 		.sp = rest->sp,
 		.fp = rest->fp,
@@ -127,15 +141,22 @@ const struct mapping *unwind_finish(struct unwind *u, const struct mappings *map
 		.is_return = rest->is_return ? 1 : 0,
 		.runs = rest->fiber,
 	};
+	struct guess guess = { .unwind = u, .mappings = mappings, .returns = copied->returns };
 	uint32_t steps = stack->count;
 
 	stack->end = ABI_UNWIND_GOES_ON;
+	stack->guessed = 0;
 	for (;;) {
 		struct abi_unwind_rule rule = { 0 };
 		const struct mapping *waits = NULL;
 		enum unwind_place place =
-			finish_place_of(u, mappings, state.pc - state.is_return, &rule, &waits);
+			unwind_place_of(u, mappings, state.pc - state.is_return, &rule, &waits);
 
+		if (!waits && place == UNWIND_PLACE_GAP && guess.returns && state.sp == rest->sp) {
+			if (finish_guess(&guess, &state, stack, &steps))
+				continue;
+			waits = guess.waits;
+		}
 		/* By frame pointer, the walk might skip the caller. */
 		if (waits) {
 			stack->end = force ? ABI_UNWIND_NOT_LOADED : ABI_UNWIND_MISSED;

@@ -73,15 +73,25 @@ struct unwind_stack {
 	uint32_t count;
 	uint32_t flags; /* ABI_STACK_RUNTIME_FRAMES, ABI_STACK_MIDDLE (no ring), or 0 */
 	enum abi_unwind_end end;
+	/*
+	 * The frame with this number was found by a search for its return address
+	 * (agent/sampler/unwind/guess.h); 0 = none.
+	 */
+	uint32_t guessed;
+};
+
+/* What an unfinished sample has of its process. */
+struct unwind_copied {
+	const struct abi_unwind_rest *rest; /* the registers of the last frame so far */
+	const uint8_t *bytes; /* rest->stack_bytes of stack */
+	const struct abi_returns *returns; /* of that stack; NULL = not known */
 };
 
 /*
- * Continues a walk where the kernel stopped: STACK has the frames so far, REST the registers of the
- * last one, BYTES the REST->stack_bytes of stack. Returns NULL when the walk is over. Otherwise it
- * returns the mapping of a module whose index is not ready yet, with STACK as far as it goes
- * without it: call again with the initial STACK when the index is there. FORCE: do not wait for
- * indexes.
+ * Continues a walk where the kernel stopped: STACK has the frames so far. Returns NULL when the
+ * walk is over. Otherwise it returns the mapping of a module whose index is not ready yet, with
+ * STACK as far as it goes without it: call again with the initial STACK when the index is there.
+ * FORCE: do not wait for indexes.
  */
 const struct mapping *unwind_finish(struct unwind *u, const struct mappings *mappings,
-	const struct abi_unwind_rest *rest, const uint8_t *bytes, bool force,
-	struct unwind_stack *stack);
+	const struct unwind_copied *copied, bool force, struct unwind_stack *stack);

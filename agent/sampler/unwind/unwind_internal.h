@@ -4,6 +4,7 @@
 #include "agent/sampler/unwind/files.h"
 #include "agent/sampler/unwind/pages.h"
 #include "agent/sampler/unwind/unwind.h"
+#include "bpf/unwind/step.bpf.h"
 
 struct unwind {
 	struct unwind_options options;
@@ -20,6 +21,10 @@ struct unwind {
 	bool paused; /* by unwind_pause() */
 	bool reported_full; /* what was last reported to the kernel */
 };
+
+/* What is known of PC's code. Sets *RET_WAITS if its module's index is not ready. */
+enum unwind_place unwind_place_of(struct unwind *u, const struct mappings *mappings, uint64_t pc,
+	struct abi_unwind_rule *ret_rule, const struct mapping **ret_waits);
 
 /* Whether the kernel's table has files (VMA lookup) and not processes. */
 static inline bool unwind_by_file(const struct unwind *u)
