@@ -300,7 +300,10 @@ def recorded(name, argv, where, again=False):
     try:
         p.wait(timeout=240)
     finally:
-        os.killpg(p.pid, signal.SIGKILL)
+        try:
+            os.killpg(p.pid, signal.SIGKILL)
+        except ProcessLookupError:
+            pass  # the program's processes have ended
     return Profile(out) if os.path.exists(out) else None
 
 
