@@ -137,7 +137,7 @@ static void reduce_piece(struct reduction *r, const struct piece *p)
 			keep(r, p);
 		return;
 	}
-	if (p->type == PERF_RECORD_SAMPLE && p->raw && !is_wanted(r, p->tgid))
+	if (p->type == PERF_RECORD_SAMPLE && p->raw && !p->part && !is_wanted(r, p->tgid))
 		return;
 	if (!of_task || is_wanted(r, p->tgid) || is_wanted(r, p->parent) ||
 		r->strangers == STRANGERS_STAY)

@@ -39,6 +39,8 @@ static void piece_read_raw(struct piece *p)
 		p->tgid = ring_u32_at(p->raw, offsetof(struct abi_wake, tgid));
 	else if (kind == ABI_SIGHTINGS_RECORD)
 		p->tgid = ring_u32_at(p->raw, offsetof(struct abi_sightings, tgid));
+	else
+		p->part = true;
 }
 
 bool piece_read(const uint8_t *bytes, size_t left, struct piece *ret_piece)

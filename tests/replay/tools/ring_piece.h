@@ -9,7 +9,8 @@ struct piece {
 	uint32_t type;
 	const uint8_t *bytes;
 	size_t size;
-	uint32_t tgid, parent; /* parent only in task records, tgid in all but stacks */
+	uint32_t tgid, parent; /* parent only in task records, tgid in all but parts */
+	bool part; /* names no process: stacks, pieces of them, what belongs to a later sample */
 	const uint8_t *raw; /* data of a PERF_RECORD_SAMPLE */
 	size_t raw_bytes;
 };
