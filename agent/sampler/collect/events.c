@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "agent/sampler/collect/events.h"
 
+#include <stddef.h>
 #include <string.h>
 #include <sys/sysmacros.h>
 
@@ -77,26 +78,48 @@ static bool handle_chunk(const struct events *e, struct cursor *raw)
 	return true;
 }
 
+/* A record's head, which says how many elements follow it. */
+struct counted {
+	size_t head_bytes, count_offset, element_bytes;
+	uint32_t max;
+};
+
+#define COUNTED(type, count, elements, most) \
+	(&(struct counted){                  \
+		sizeof(type), offsetof(type, count), sizeof(((type *)0)->elements[0]), most })
+
+/* Copies it and its elements to TO, which is aligned. Returns false if they are fewer or too many.
+ */
+static bool copy_counted(struct cursor *raw, const struct counted *how, void *to)
+{
+	const void *head = cursor_bytes(raw, how->head_bytes);
+	const void *elements;
+	abi_u32 count;
+	size_t bytes;
+
+	if (!head)
+		return false;
+	memcpy(to, head, how->head_bytes);
+	memcpy(&count, (uint8_t *)to + how->count_offset, sizeof(count));
+	if (count > how->max)
+		return false;
+	bytes = count * how->element_bytes;
+	elements = cursor_bytes(raw, bytes);
+	if (!elements)
+		return false;
+	memcpy((uint8_t *)to + how->head_bytes, elements, bytes);
+	return true;
+}
+
 static bool handle_returns(const struct events *e, struct cursor *raw)
 {
 	union {
 		struct abi_returns returns;
 		uint8_t bytes[sizeof(struct abi_returns) + ABI_RETURNS * sizeof(struct abi_return)];
 	} aligned;
-	const void *head = cursor_bytes(raw, sizeof(aligned.returns));
-	const void *of;
-	size_t bytes;
 
-	if (!head)
+	if (!copy_counted(raw, COUNTED(struct abi_returns, count, of, ABI_RETURNS), &aligned))
 		return false;
-	memcpy(&aligned.returns, head, sizeof(aligned.returns));
-	if (aligned.returns.count > ABI_RETURNS)
-		return false;
-	bytes = aligned.returns.count * sizeof(struct abi_return);
-	of = cursor_bytes(raw, bytes);
-	if (!of)
-		return false;
-	memcpy(aligned.bytes + sizeof(aligned.returns), of, bytes);
 	if (e->handlers.returns)
 		e->handlers.returns(e->handlers.context, &aligned.returns);
 	return true;
@@ -108,20 +131,9 @@ static bool handle_sightings(const struct events *e, uint64_t time_ns, struct cu
 		struct abi_sightings sightings;
 		uint8_t bytes[MAX_SIGHTINGS_BYTES];
 	} aligned;
-	const void *head = cursor_bytes(raw, sizeof(aligned.sightings));
-	const void *of;
-	size_t bytes;
 
-	if (!head)
+	if (!copy_counted(raw, COUNTED(struct abi_sightings, count, of, ABI_SIGHTINGS), &aligned))
 		return false;
-	memcpy(&aligned.sightings, head, sizeof(aligned.sightings));
-	if (aligned.sightings.count > ABI_SIGHTINGS)
-		return false;
-	bytes = aligned.sightings.count * sizeof(struct abi_sighting);
-	of = cursor_bytes(raw, bytes);
-	if (!of)
-		return false;
-	memcpy(aligned.bytes + sizeof(aligned.sightings), of, bytes);
 	if (e->handlers.sightings)
 		e->handlers.sightings(e->handlers.context, time_ns, &aligned.sightings);
 	return true;
@@ -150,20 +162,10 @@ static bool handle_stack(const struct events *e, struct cursor *raw)
 		struct abi_stack stack;
 		uint8_t bytes[MAX_STACK_BYTES];
 	} aligned;
-	const void *head = cursor_bytes(raw, sizeof(aligned.stack));
-	const void *frames;
-	size_t frame_bytes;
 
-	if (!head)
+	if (!copy_counted(
+		    raw, COUNTED(struct abi_stack, frame_count, frames, ABI_MAX_FRAMES), &aligned))
 		return false;
-	memcpy(&aligned.stack, head, sizeof(aligned.stack));
-	if (aligned.stack.frame_count > ABI_MAX_FRAMES)
-		return false;
-	frame_bytes = aligned.stack.frame_count * sizeof(abi_u64);
-	frames = cursor_bytes(raw, frame_bytes);
-	if (!frames)
-		return false;
-	memcpy(aligned.bytes + sizeof(aligned.stack), frames, frame_bytes);
 	if (aligned.stack.kind == ABI_STACK && !unroll(&aligned.stack))
 		return false;
 	if (e->handlers.stack)
