@@ -1,18 +1,21 @@
 # SPDX-License-Identifier: Apache-2.0
 """`fathom agent` beside `perf record -g` and bcc's profile: the same load, the same time."""
+import collections
+import contextlib
 import glob
 import os
 import re
 import shutil
 import signal
 import socket
-import statistics
 import subprocess
 import sys
+import threading
 import time
 import urllib.request
 
 from fathom import FATHOM, environment, read_profile, scratch, weight
+from figures import medians
 
 WARM_SECONDS = 12  # two windows and the indexes of what runs
 
@@ -79,25 +82,48 @@ class Agent:
                    for path in glob.glob(self.store + "/*/*.pb.gz"))
 
 
-def agent_figures(hz, seconds, cache):
-    """us per sample, share of a CPU in %, RssAnon, RSS and peak MB, map MB, BPF us per sample, first sample: ms, CPU
-    ms."""
-    agent = Agent(hz, cache)
+class Peak(threading.Thread):
+    """The largest RssAnon of a process, looked at four times a second."""
+
+    def __init__(self, pid):
+        super().__init__(daemon=True)
+        self.pid, self.mb, self.ended = pid, 0, threading.Event()
+
+    def run(self):
+        while not self.ended.wait(.25):
+            with contextlib.suppress(OSError, AttributeError):
+                self.mb = max(self.mb, memory_mb(self.pid, "RssAnon"))
+
+
+COUNTED = {"samples": "fathom_samples_total", "bpf": 'fathom_overhead_cpu_seconds_total{part="bpf"}',
+           "lost": "fathom_samples_lost_total"}
+# us and MB; own and bpf for each sample, percent of a CPU, first: of the program's start to its first sample.
+Figures = collections.namedtuple("Figures", "own bpf percent anon peak_anon rss peak_rss maps first_ms first_cpu_ms "
+                                 "samples lost")
+
+
+def agent_figures(hz, seconds, cache, window="10s"):
+    """Those of an agent of its own, in SECONDS after it has warmed up."""
+    agent = Agent(hz, cache, window)
+    peak = Peak(agent.pid)
+    peak.start()
     try:
         first, first_cpu = agent.first_sample_seconds()
         time.sleep(WARM_SECONDS)
-        samples, cpu = agent.counter("fathom_samples_total"), run_seconds(agent.pid)
-        bpf = agent.labelled('fathom_overhead_cpu_seconds_total{part="bpf"}')
+        before, cpu = {k: agent.labelled(name) for k, name in COUNTED.items()}, run_seconds(agent.pid)
         time.sleep(seconds)
         cpu = run_seconds(agent.pid) - cpu
-        bpf = agent.labelled('fathom_overhead_cpu_seconds_total{part="bpf"}') - bpf
-        samples = agent.counter("fathom_samples_total") - samples
-        return (1e6 * cpu / samples, 100 * cpu / seconds, memory_mb(agent.pid, "RssAnon"),
-                memory_mb(agent.pid, "VmRSS"), memory_mb(agent.pid, "VmHWM"),
-                agent.counter("fathom_bpf_map_memory_bytes") / 1e6, 1e6 * bpf / samples,
-                1e3 * first, 1e3 * first_cpu)
+        moved = {k: agent.labelled(name) - before[k] for k, name in COUNTED.items()}
+        taken = max(moved["samples"], 1)
+        anon = memory_mb(agent.pid, "RssAnon")
+        return Figures(1e6 * cpu / taken, 1e6 * moved["bpf"] / taken, 100 * cpu / seconds, anon, max(peak.mb, anon),
+                       memory_mb(agent.pid, "VmRSS"), memory_mb(agent.pid, "VmHWM"),
+                       agent.counter("fathom_bpf_map_memory_bytes") / 1e6, 1e3 * first, 1e3 * first_cpu, taken,
+                       moved["lost"])
     finally:
+        peak.ended.set()
         agent.stop()
+        shutil.rmtree(agent.store, ignore_errors=True)
 
 
 def peer_run(argv, seconds, env=None):
@@ -174,8 +200,7 @@ def beside(show, hz, us, name, program, run_of, seconds, runs):
         show("  " + name, "not installed")
         return
     try:
-        start, whole = ([statistics.median(column) for column in zip(*[run_of(hz, s) for _ in range(runs)])]
-                        for s in (1, 1 + seconds))
+        start, whole = (medians([run_of(hz, s) for _ in range(runs)]) for s in (1, 1 + seconds))
     except subprocess.CalledProcessError as e:
         show("  " + name, "died: status %d" % e.returncode)
         return
@@ -187,17 +212,14 @@ def agent(show, seconds, runs, storm):
     cache = scratch("agent-cache")
     for hz in (97, 19):
         rows = [agent_figures(hz, seconds, cache) for _ in range(runs + 1)][1:]  # indexes are made
-        us, percent, anon, rss, peak, maps, bpf, first, first_cpu = [
-            statistics.median(column) for column in zip(*rows)]
-        show("agent at %d Hz: CPU per sample, names and pprof" % hz,
-             "%.1f us (%.2f%% of a CPU)" % (us, percent))
-        show("  RssAnon, RSS, peak of RSS; BPF maps", "%.1f, %.1f, %.1f MB; %.1f MB" % (anon, rss, peak, maps))
-        show("  BPF per sample, both stacks and output", "%.1f us" % bpf)
-        show("  start of the program to its first sample",
-             "%.0f ms, %.0f CPU ms" % (first, first_cpu))
-        beside(show, hz, us, "perf record -g (no symbols, no pprof)", "perf", run_of_perf,
+        f = Figures(*medians(rows))
+        show("agent at %d Hz: CPU per sample, names and pprof" % hz, "%.1f us (%.2f%% of a CPU)" % (f.own, f.percent))
+        show("  RssAnon, RSS, peak of RSS; BPF maps", "%.1f, %.1f, %.1f MB; %.1f MB" % (f.anon, f.rss, f.peak_rss, f.maps))
+        show("  BPF per sample, both stacks and output", "%.1f us" % f.bpf)
+        show("  start of the program to its first sample", "%.0f ms, %.0f CPU ms" % (f.first_ms, f.first_cpu_ms))
+        beside(show, hz, f.own, "perf record -g (no symbols, no pprof)", "perf", run_of_perf,
                seconds, runs)
-        beside(show, hz, us, "bcc profile (symbols at the end)", "profile-bpfcc", run_of_bcc,
+        beside(show, hz, f.own, "bcc profile (symbols at the end)", "profile-bpfcc", run_of_bcc,
                seconds, runs)
     show("delivered of processes that live 2 ms",
          "%.1f%%, %d lost, %.0f processes a second" % churn(cache, storm))

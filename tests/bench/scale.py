@@ -4,52 +4,12 @@ programs executed in a second, by the length of a window and by the rate. Each p
 programs use half a CPU, whatever their number, so that what differs is the number."""
 import contextlib
 import os
-import shutil
-import threading
 import time
 
-from agent import WARM_SECONDS, Agent, memory_mb, run_seconds
+from agent import agent_figures
 from fathom import Workload, built, cgroup2_root, scratch
 
 HZ = 97
-AXES = ("processes", "mappings", "containers", "execs", "window", "rate")
-
-
-class Peak(threading.Thread):
-    """The largest RssAnon of a process, looked at four times a second."""
-
-    def __init__(self, pid):
-        super().__init__(daemon=True)
-        self.pid, self.mb, self.ended = pid, 0, threading.Event()
-
-    def run(self):
-        while not self.ended.wait(.25):
-            with contextlib.suppress(OSError, AttributeError):
-                self.mb = max(self.mb, memory_mb(self.pid, "RssAnon"))
-
-
-def figures(hz, window, seconds, cache):
-    agent = Agent(hz, cache, window)
-    peak = Peak(agent.pid)
-    peak.start()
-    try:
-        first, first_cpu = agent.first_sample_seconds()
-        time.sleep(WARM_SECONDS)
-        names = {"samples": "fathom_samples_total", "bpf": 'fathom_overhead_cpu_seconds_total{part="bpf"}',
-                 "lost": "fathom_samples_lost_total"}
-        before, cpu = {k: agent.labelled(name) for k, name in names.items()}, run_seconds(agent.pid)
-        time.sleep(seconds)
-        cpu = run_seconds(agent.pid) - cpu
-        moved = {k: agent.labelled(name) - before[k] for k, name in names.items()}
-        taken = max(moved["samples"], 1)
-        return {"own us": 1e6 * cpu / taken, "bpf us": 1e6 * moved["bpf"] / taken, "percent": 100 * cpu / seconds,
-                "anon": memory_mb(agent.pid, "RssAnon"), "peak": max(peak.mb, memory_mb(agent.pid, "RssAnon")),
-                "maps": agent.counter("fathom_bpf_map_memory_bytes") / 1e6, "first ms": 1e3 * first,
-                "first cpu ms": 1e3 * first_cpu, "samples": taken, "lost": moved["lost"]}
-    finally:
-        peak.ended.set()
-        agent.stop()
-        shutil.rmtree(agent.store, ignore_errors=True)
 
 
 def crowd(count, *cgroups):
@@ -109,14 +69,14 @@ def axes(full):
         "containers": [(n, lambda n=n: containers(n), HZ, "10s") for n in (1, 10, 100, 500)],
         "execs a second": [(n, lambda n=n: execs(n), HZ, "10s") for n in (1, 10, 100, 1000, 10000)],
         "seconds a window": [(n, lambda: crowd(100), HZ, "%ds" % n) for n in (1, 10, 60) + ((600,) if full else ())],
-        "Hz": [(n, lambda: crowd(100), n, "10s") for n in (19, 49, 97, 199, 499, 999)],
+        "samples a second": [(n, lambda: crowd(100), n, "10s") for n in (19, 49, 97, 199, 499, 999)],
     }
 
 
 def scale(show, seconds):
     cache = scratch("scale-cache")
     with crowd(10):
-        figures(HZ, "10s", 1, cache)  # indexes are made
+        agent_figures(HZ, 1, cache)  # indexes are made
     only = os.environ.get("AXIS")
     for axis, points in axes(bool(os.environ.get("FULL"))).items():
         if only and only not in axis:
@@ -125,8 +85,8 @@ def scale(show, seconds):
             with load():
                 # At least one window has to be written in the time.
                 long = max(seconds, 1.5 * int(window[:-1]))
-                f = figures(hz, window, long, cache)
+                f = agent_figures(hz, long, cache, window)
             show("scale, %s: %d" % (axis, value),
-                 "%.1f us, %.1f us in BPF, %.3f%% of a CPU" % (f["own us"], f["bpf us"], f["percent"]),
+                 "%.1f us, %.1f us in BPF, %.3f%% of a CPU" % (f.own, f.bpf, f.percent),
                  "RssAnon %.1f, peak %.1f MB; maps %.1f MB; first sample %.0f ms, %.0f CPU ms; %d samples, %d lost" %
-                 (f["anon"], f["peak"], f["maps"], f["first ms"], f["first cpu ms"], f["samples"], f["lost"]))
+                 (f.anon, f.peak_anon, f.maps, f.first_ms, f.first_cpu_ms, f.samples, f.lost))

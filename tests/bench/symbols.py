@@ -10,6 +10,7 @@ import statistics
 import subprocess
 
 from fathom import FATHOM, built, environment, scratch
+from figures import medians
 
 COUNT, TURNS = 1000, 100
 GO = "go build -o {out} ."
@@ -59,17 +60,13 @@ class Resolver:
         return 1e6 * (all_of_them - first) / (COUNT * (TURNS - 1))
 
 
-def median(rows):
-    return [statistics.median(column) for column in zip(*rows)]
-
-
 def compare(show, runs, what, resolvers, lines):
     one, once = written("one", lines[:1]), written("once", lines)
     often = written("often", lines * TURNS)
     own = None
     for r in resolvers:
-        single = median([r.cold(one) for _ in range(runs)])
-        cold = median([r.cold(once) for _ in range(runs)])
+        single = medians([r.cold(one) for _ in range(runs)])
+        cold = medians([r.cold(once) for _ in range(runs)])
         warm = statistics.median(r.warm_us(once, often) for _ in range(runs))
         show("%s: %s, one address cold" % (r.name, what), "%.3f CPU s, %.0f MB" % tuple(single[1:]))
         show("  %d addresses cold" % COUNT, "%.3f CPU s, %.0f MB" % tuple(cold[1:]),
@@ -93,7 +90,7 @@ def kernel(show, runs, measured):
     own = Resolver("fathom", [FATHOM, "symbolize", "-k", "--no-inlines"], measured)
     once, often = written("kernel-once", lines), written("kernel-often", lines * TURNS)
     show("kernel symbols: %d addresses, start included" % COUNT,
-         "%.3f CPU s, %.0f MB" % tuple(median([own.cold(once) for _ in range(runs)])[1:]))
+         "%.3f CPU s, %.0f MB" % tuple(medians([own.cold(once) for _ in range(runs)])[1:]))
     show("  each further address", "%.2f us" % statistics.median(own.warm_us(once, often) for _ in range(runs)))
 
 
