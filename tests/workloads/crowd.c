@@ -2,7 +2,7 @@
 /*
  * argv[1] processes that take turns in half of one CPU's time: each works for a millisecond, ten
  * frames deep, and sleeps while the others do. With argv[2], a cgroup, the i-th joins its child
- * argv[3 + i % (argc - 3)]. Prints `ready` when all run; they end with their parent.
+ * argv[3 + i % (argc - 3)]. Prints `ready` when all run; all end with who started them.
  */
 #include <fcntl.h>
 #include <signal.h>
@@ -73,6 +73,7 @@ int main(int argc, char **argv)
 {
 	unsigned long count = argc > 1 ? strtoul(argv[1], NULL, 10) : 0;
 
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	for (unsigned long i = 0; i < count; i++) {
 		pid_t pid = fork();
 
