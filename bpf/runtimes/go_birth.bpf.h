@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 #pragma once
 /*
- * Reads what a goroutine is: on which stack the thread runs, which goroutine created it by which
- * `go` statement, its first function, and where its labels are. These words never change while a
+ * What a goroutine is: on which stack the thread runs, which goroutine created it by which `go`
+ * statement, its first function, and where its labels are. These words never change while a
  * goroutine lives, apart from the labels' address; they are next to each other in struct g.
  */
 #include <stdbool.h>
@@ -12,45 +12,27 @@
 #include "bpf/read_user.bpf.h"
 #include "bpf/runtimes/thread.bpf.h"
 
-enum { GO_M_G0 = 0 /* offsetof(m, g0), in all versions */ };
-
 /*
- * G runs, which is the goroutine itself in most samples. Else it is the g of the thread's stack or
- * that of the signal stack: they have no id, and m.g0 tells them apart.
+ * G runs, which is the goroutine itself in most samples. Else it is the g of the thread's stack,
+ * G0, or that of the signal stack: they have no id.
  */
-static __always_inline bool go_read_state(__u64 g, struct runtime_thread *thread)
+static __always_inline void go_set_state(__u64 g, __u64 g0, struct runtime_thread *thread)
 {
-	__u64 g0 = 0;
-
-	if (!g || !thread->fiber.thread)
-		return true;
-	if (g == thread->fiber.address) {
+	if (g == thread->fiber.address)
 		thread->state = ABI_FIBER_RUNS;
-		return true;
-	}
-	if (read_user(&g0, sizeof(g0), thread->fiber.thread + GO_M_G0))
-		return false;
-	if (g != g0)
+	else if (g != g0)
 		thread->state = ABI_FIBER_ON_SIGNAL_STACK;
 	else
 		thread->state = thread->fiber.address ? ABI_FIBER_ON_THREAD_STACK : ABI_FIBER_NONE;
-	return true;
 }
 
-/*
- * Sets what THREAD does, which runs G, and what goroutine DESCRIBED is, 0 = there is none. Returns
- * false if that cannot be read.
- */
+/* Sets what goroutine DESCRIBED is, 0 = there is none. Returns false if that cannot be read. */
 static __always_inline bool go_read_birth(
-	const struct abi_runtime_go *how, __u64 g, __u64 described, struct runtime_thread *thread)
+	const struct abi_runtime_go *how, __u64 described, struct runtime_thread *thread)
 {
 	__u64 *birth = thread->go_birth;
 
-	if (!how->g_birth)
-		return true;
-	if (!go_read_state(g, thread))
-		return false;
-	if (!described)
+	if (!how->g_birth || !described)
 		return true;
 	if (read_user(birth, sizeof(thread->go_birth), described + how->g_birth))
 		return false;

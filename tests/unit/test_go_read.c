@@ -64,6 +64,18 @@ static int empty_memory(void **state)
 	return 0;
 }
 
+/* The head of a goroutine, of whose stack so much is in use; the thread runs on its own. */
+static void put_head(__u64 g, __u64 used)
+{
+	for (__u32 i = 0; i <= ABI_GO_SCHED_SP; i++) {
+		const __u64 word = i == ABI_GO_STACK_HIGH ? 0xa000
+				   : i == ABI_GO_SCHED_SP ? 0xa000 - used
+							  : 0x3300 + i;
+
+		put(g + 8 * (__u64)i, word);
+	}
+}
+
 static void goroutine_on_its_own_stack(void **state)
 {
 	__u32 error = 7;
@@ -84,7 +96,9 @@ static void goroutine_and_its_m_come_with_the_id(void **state)
 	(void)state;
 	put(0x1000 - 8, 0xe000);
 	put(0xe000 + 48, 0xd000);
+	put(0xd000, 0xe000);
 	put(0xd000 + 184, 0xc000);
+	put_head(0xc000, 200);
 	put(0xc000 + 152, 17);
 	assert_true(
 		go_read_thread(&how, (struct runtime_place){ .thread_pointer = 0x1000 }, &thread));
@@ -100,7 +114,45 @@ static void system_stack_has_the_id_of_its_goroutine(void **state)
 	put(0x1000 - 8, 0xe000); /* g0, whose own goid is 0 */
 	put(0xe000 + 48, 0xd000);
 	put(0xe000 + 152, 0);
+	put(0xd000, 0xe000);
 	put(0xd000 + 184, 0xc000);
+	put_head(0xc000, 200);
+	put(0xc000 + 152, 18);
+	assert_int_equal(goid_of(&how, 0x1000, &error), 18);
+	assert_int_equal(error, 0);
+}
+
+/* C code on a thread that called Go before, or a signal handler on one that never did. */
+static void no_goroutine_between_calls_from_c(void **state)
+{
+	static const __u64 used[] = { 24, 32, 40 };
+	__u32 error = 7;
+
+	(void)state;
+	for (size_t i = 0; i < 3; i++) {
+		words = 0;
+		put(0x1000 - 8, 0xe000);
+		put(0xe000 + 48, 0xd000);
+		put(0xd000, 0xe000);
+		put(0xd000 + 184, 0xc000);
+		put_head(0xc000, used[i]);
+		put(0xc000 + 152, 18);
+		assert_int_equal(goid_of(&how, 0x1000, &error), used[i] == 32 ? 0 : 18);
+		assert_int_equal(error, 0);
+	}
+}
+
+/* g.sched may be of an earlier moment while a signal handler runs on its own stack. */
+static void a_call_from_c_has_a_goroutine_before_it_was_saved(void **state)
+{
+	__u32 error = 7;
+
+	(void)state;
+	put(0x1000 - 8, 0xf000);
+	put(0xf000 + 48, 0xd000);
+	put(0xd000, 0xe000);
+	put(0xd000 + 184, 0xc000);
+	put_head(0xc000, 32);
 	put(0xc000 + 152, 18);
 	assert_int_equal(goid_of(&how, 0x1000, &error), 18);
 	assert_int_equal(error, 0);
@@ -113,6 +165,7 @@ static void scheduler_without_goroutine(void **state)
 	(void)state;
 	put(0x1000 - 8, 0xe000);
 	put(0xe000 + 48, 0xd000);
+	put(0xd000, 0xe000);
 	put(0xd000 + 184, 0);
 	assert_int_equal(goid_of(&how, 0x1000, &error), 0);
 	assert_int_equal(error, 0);
@@ -154,10 +207,11 @@ static void each_unreadable_pointer_is_an_error(void **state)
 		{ 0x1000 - 8, 0xe000 },
 		{ 0xe000 + 48, 0xd000 },
 		{ 0xd000 + 184, 0xc000 },
+		{ 0xd000, 0xe000 },
 	};
 
 	(void)state;
-	for (size_t known = 0; known <= 3; known++) {
+	for (size_t known = 0; known <= 4; known++) {
 		__u32 error = 0;
 
 		words = 0;
@@ -192,7 +246,9 @@ static void g_in_a_register(void **state)
 	(void)state;
 	of.g_tls_offset = ABI_GO_G_IN_REGISTER;
 	put(0xe000 + 48, 0xd000);
+	put(0xd000, 0xe000);
 	put(0xd000 + 184, 0xc000);
+	put_head(0xc000, 200);
 	put(0xc000 + 152, 20);
 	assert_true(go_read_thread(&of, place, &thread));
 	assert_int_equal(thread.fiber_id, 20);
@@ -294,6 +350,8 @@ static void put_thread(__u64 g, __u64 g0, __u64 curg)
 	put(0xd000 + 184, curg);
 	if (!curg)
 		return;
+	if (g == g0)
+		put_head(curg, 200);
 	put(curg + 152, 17);
 	for (__u32 i = 0; i < ABI_GO_BIRTH_WORDS; i++)
 		put(curg + 280 + 8 * (__u64)i, 0x100 + i);
@@ -419,6 +477,8 @@ static void put_waiting_thread(__u64 curg, __u64 locked)
 	put(0xd000, 0xe000);
 	put(0xd000 + 184, curg);
 	put(0xd000 + 384, locked);
+	if (curg)
+		put_head(curg, 200);
 }
 
 static void a_locked_goroutine_waits_with_its_thread(void **state)
@@ -505,6 +565,9 @@ int main(void)
 		cmocka_unit_test_setup(goroutine_on_its_own_stack, empty_memory),
 		cmocka_unit_test_setup(goroutine_and_its_m_come_with_the_id, empty_memory),
 		cmocka_unit_test_setup(system_stack_has_the_id_of_its_goroutine, empty_memory),
+		cmocka_unit_test_setup(no_goroutine_between_calls_from_c, empty_memory),
+		cmocka_unit_test_setup(
+			a_call_from_c_has_a_goroutine_before_it_was_saved, empty_memory),
 		cmocka_unit_test_setup(scheduler_without_goroutine, empty_memory),
 		cmocka_unit_test_setup(thread_of_c_code, empty_memory),
 		cmocka_unit_test_setup(thread_without_local_storage, empty_memory),

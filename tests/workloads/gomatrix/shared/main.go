@@ -12,4 +12,9 @@ import "gomatrix/churn"
 //export churn_main
 func churn_main() { churn.Main() }
 
+// churn_touch is a call into Go that does nothing.
+//
+//export churn_touch
+func churn_touch() {}
+
 func main() {}
