@@ -83,7 +83,7 @@ static __always_inline enum unwind_place unwind_without_table(const struct unwin
 	return walk->range.slot_count ? UNWIND_PLACE_GAP : UNWIND_PLACE_NO_TABLES;
 }
 
-/* Whether a frame on a FRAMED page can be unwound by frame pointer: it must be at a call. */
+/* Whether a frame is at a call, with what looks like its frame pointer. */
 static __always_inline bool unwind_is_framed(const struct unwind_walk *walk)
 {
 	return walk->state.is_return && unwind_is_frame_pointer(&walk->state);
@@ -171,16 +171,6 @@ static __always_inline int unwind_without(const struct unwind_walk *walk)
 	return walk->may_stop ? ABI_UNWIND_MISSED : ABI_UNWIND_NOT_LOADED;
 }
 
-/*
- * Whether code without a table is likely not to have a frame of the usual form. A function that has
- * called another mostly has one if the register looks so: those that V8 brings along do, and there
- * is one in each of its stacks.
- */
-static __always_inline bool unwind_is_to_guess(const struct unwind_state *state)
-{
-	return !state->is_return || !unwind_is_frame_pointer(state);
-}
-
 /* One step from the I-th frame. Returns an enum abi_unwind_end. */
 static __always_inline int unwind_step(struct unwind_walk *walk, __u32 i)
 {
@@ -212,7 +202,8 @@ static __always_inline int unwind_step(struct unwind_walk *walk, __u32 i)
 	}
 	if (place == UNWIND_PLACE_FRAMED)
 		place = UNWIND_PLACE_KEEPS_FP;
-	if (place == UNWIND_PLACE_GAP && walk->may_guess && unwind_is_to_guess(&walk->state)) {
+	/* Each stack of V8 passes through code without tables, which keeps a frame pointer. */
+	if (place == UNWIND_PLACE_GAP && walk->may_guess && !unwind_is_framed(walk)) {
 		walk->gap = 1;
 		return ABI_UNWIND_MISSED;
 	}
