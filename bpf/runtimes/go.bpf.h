@@ -18,7 +18,6 @@
 
 enum {
 	GO_M_G0 = 0, /* offsetof(m, g0), in all versions */
-	GO_HEAD_WORDS = ABI_GO_SCHED_SP + 1,
 	/* From sched.sp to the high end of the stack of a goroutine for calls from C that has not
 	 * begun or has returned, in all versions. Goroutines of `go` statements begin further down.
 	 */
@@ -32,20 +31,20 @@ enum {
  * keeps it when the call returns. A signal handler borrows one where it finds no g, as on the
  * threads of another Go library. Returns false if CURG cannot be read.
  */
-static __always_inline bool go_read_idle(__u64 curg, struct runtime_thread *thread, bool *ret_idle)
+static __always_inline bool go_read_idle(__u64 curg, bool *ret_idle)
 {
-	__u64 *head = thread->go_birth;
+	__u64 high = 0, sp = 0;
 
-	_Static_assert((int)GO_HEAD_WORDS <= (int)ABI_GO_BIRTH_WORDS, "there is room");
-	if (read_user(head, GO_HEAD_WORDS * sizeof(*head), curg))
+	if (read_user(&high, sizeof(high), curg + 8 * ABI_GO_STACK_HIGH) ||
+		read_user(&sp, sizeof(sp), curg + 8 * ABI_GO_SCHED_SP))
 		return false;
-	*ret_idle = head[ABI_GO_SCHED_SP] + GO_EMPTY_STACK == head[ABI_GO_STACK_HIGH];
+	*ret_idle = sp + GO_EMPTY_STACK == high;
 	return true;
 }
 
 /*
- * Reads what M has: *RET_G0 if its thread does not run goroutine *RET_CURG itself. Returns false if
- * that cannot be read.
+ * Reads M's current goroutine, and the g of its thread's stack unless G is that goroutine. Returns
+ * false if that cannot be read.
  */
 static __always_inline bool go_read_m(
 	const struct abi_runtime_go *how, __u64 g, __u64 m, __u64 *ret_curg, __u64 *ret_g0)
@@ -73,7 +72,7 @@ static __always_inline bool go_read_thread(const struct abi_runtime_go *how,
 		return false;
 	if (m && !go_read_m(how, g, m, &curg, &g0))
 		return false;
-	if (curg && g == g0 && !go_read_idle(curg, ret_thread, &idle))
+	if (curg && g == g0 && !go_read_idle(curg, &idle))
 		return false;
 	if (!m || idle)
 		return true;
