@@ -64,7 +64,7 @@ static int empty_memory(void **state)
 	return 0;
 }
 
-/* The head of a goroutine, of whose stack so much is in use; the thread runs on its own. */
+/* The head of goroutine G, of whose stack USED bytes are in use. */
 static void put_head(__u64 g, __u64 used)
 {
 	for (__u32 i = 0; i <= ABI_GO_SCHED_SP; i++) {
@@ -74,6 +74,17 @@ static void put_head(__u64 g, __u64 used)
 
 		put(g + 8 * (__u64)i, word);
 	}
+}
+
+/* A thread with g G, whose m has G0 and CURG. USED: of CURG's stack, 0 = its head is not there. */
+static void put_m(__u64 g, __u64 g0, __u64 curg, __u64 used)
+{
+	put(0x1000 - 8, g);
+	put(g + 48, 0xd000);
+	put(0xd000, g0);
+	put(0xd000 + 184, curg);
+	if (used)
+		put_head(curg, used);
 }
 
 static void goroutine_on_its_own_stack(void **state)
@@ -94,11 +105,7 @@ static void goroutine_and_its_m_come_with_the_id(void **state)
 	struct runtime_thread thread;
 
 	(void)state;
-	put(0x1000 - 8, 0xe000);
-	put(0xe000 + 48, 0xd000);
-	put(0xd000, 0xe000);
-	put(0xd000 + 184, 0xc000);
-	put_head(0xc000, 200);
+	put_m(0xe000, 0xe000, 0xc000, 200);
 	put(0xc000 + 152, 17);
 	assert_true(
 		go_read_thread(&how, (struct runtime_place){ .thread_pointer = 0x1000 }, &thread));
@@ -111,12 +118,8 @@ static void system_stack_has_the_id_of_its_goroutine(void **state)
 	__u32 error = 7;
 
 	(void)state;
-	put(0x1000 - 8, 0xe000); /* g0, whose own goid is 0 */
-	put(0xe000 + 48, 0xd000);
-	put(0xe000 + 152, 0);
-	put(0xd000, 0xe000);
-	put(0xd000 + 184, 0xc000);
-	put_head(0xc000, 200);
+	put_m(0xe000, 0xe000, 0xc000, 200);
+	put(0xe000 + 152, 0); /* g0's own goid */
 	put(0xc000 + 152, 18);
 	assert_int_equal(goid_of(&how, 0x1000, &error), 18);
 	assert_int_equal(error, 0);
@@ -131,11 +134,7 @@ static void no_goroutine_between_calls_from_c(void **state)
 	(void)state;
 	for (size_t i = 0; i < 3; i++) {
 		words = 0;
-		put(0x1000 - 8, 0xe000);
-		put(0xe000 + 48, 0xd000);
-		put(0xd000, 0xe000);
-		put(0xd000 + 184, 0xc000);
-		put_head(0xc000, used[i]);
+		put_m(0xe000, 0xe000, 0xc000, used[i]);
 		put(0xc000 + 152, 18);
 		assert_int_equal(goid_of(&how, 0x1000, &error), used[i] == 32 ? 0 : 18);
 		assert_int_equal(error, 0);
@@ -148,11 +147,7 @@ static void a_call_from_c_has_a_goroutine_before_it_was_saved(void **state)
 	__u32 error = 7;
 
 	(void)state;
-	put(0x1000 - 8, 0xf000);
-	put(0xf000 + 48, 0xd000);
-	put(0xd000, 0xe000);
-	put(0xd000 + 184, 0xc000);
-	put_head(0xc000, 32);
+	put_m(0xf000, 0xe000, 0xc000, 32);
 	put(0xc000 + 152, 18);
 	assert_int_equal(goid_of(&how, 0x1000, &error), 18);
 	assert_int_equal(error, 0);
@@ -163,10 +158,7 @@ static void scheduler_without_goroutine(void **state)
 	__u32 error = 7;
 
 	(void)state;
-	put(0x1000 - 8, 0xe000);
-	put(0xe000 + 48, 0xd000);
-	put(0xd000, 0xe000);
-	put(0xd000 + 184, 0);
+	put_m(0xe000, 0xe000, 0, 0);
 	assert_int_equal(goid_of(&how, 0x1000, &error), 0);
 	assert_int_equal(error, 0);
 }
@@ -341,17 +333,12 @@ static const struct abi_runtime_go births = {
 	.has_parent = 1,
 };
 
-/* A thread with g G, whose m has G0 and CURG. */
+/* As put_m(), with what CURG is. */
 static void put_thread(__u64 g, __u64 g0, __u64 curg)
 {
-	put(0x1000 - 8, g);
-	put(g + 48, 0xd000);
-	put(0xd000, g0);
-	put(0xd000 + 184, curg);
+	put_m(g, g0, curg, curg && g == g0 ? 200 : 0);
 	if (!curg)
 		return;
-	if (g == g0)
-		put_head(curg, 200);
 	put(curg + 152, 17);
 	for (__u32 i = 0; i < ABI_GO_BIRTH_WORDS; i++)
 		put(curg + 280 + 8 * (__u64)i, 0x100 + i);
@@ -472,13 +459,8 @@ static void put_goroutine(__u64 g, __u64 goid, __u32 status, __u8 reason)
 static void put_waiting_thread(__u64 curg, __u64 locked)
 {
 	words = 0;
-	put(0x1000 - 8, 0xe000);
-	put(0xe000 + 48, 0xd000);
-	put(0xd000, 0xe000);
-	put(0xd000 + 184, curg);
+	put_m(0xe000, 0xe000, curg, curg ? 200 : 0);
 	put(0xd000 + 384, locked);
-	if (curg)
-		put_head(curg, 200);
 }
 
 static void a_locked_goroutine_waits_with_its_thread(void **state)
