@@ -7,8 +7,8 @@
 //
 // Each long-lived goroutine prints what the runtime's own traceback says about it, `GOID FUNCTION
 // FILE:LINE PARENT` (PARENT is 0 before Go 1.21, which does not say), then `ready` follows, and it runs
-// until it is killed or the time is up. Garbage keeps the collector busy, and short-lived goroutines
-// come and go all the time, started by main.churn.
+// until it is killed or the time is up. Garbage and a list keep the collector busy, and short-lived
+// goroutines come and go all the time, started by main.churn.
 package main
 
 import (
@@ -24,10 +24,20 @@ import (
 var (
 	sink  uint64
 	kept  [64][]byte
+	list  *node
 	ready sync.WaitGroup
 	told  sync.Mutex
 	trace = regexp.MustCompile(`(?s)^goroutine (\d+) .*\ncreated by (\S+)(?: in goroutine (\d+))?\n\t(\S+)`)
 )
+
+// What each collection has to follow.
+type node struct{ next *node }
+
+func lengthen(count int) {
+	for i := 0; i < count; i++ {
+		list = &node{list}
+	}
+}
 
 //go:noinline
 func mix(x uint64) uint64 {
@@ -102,6 +112,7 @@ func churn() {
 }
 
 func main() {
+	lengthen(60000)
 	ready.Add(6)
 	serve(2)
 	(&server{2}).accept()
