@@ -61,7 +61,7 @@ UNKNOWN = {"upx"}  # kinds without goids and names
 REASON = "a packed program (UPX)"  # what record says of code that is in no file
 UPX = os.environ.get("PACKER") or shutil.which("upx") or shutil.which("upx-ucl")
 # Of two libraries with a runtime each, one is read. Both run the same load: about half of the goroutines are unknown.
-# Only KINDS selects it: Go does not support that, and such programs hang or crash, with fathom or without.
+# Only KINDS selects it: Go does not support that, and with 1.27.4 the program hung without fathom, too.
 MAY_BE_UNKNOWN = {"c-shared-twice"}
 KNOWN_OF_TWO = .3
 BETWEEN = "between_calls"  # C code of a thread that has called Go, and does so no more
