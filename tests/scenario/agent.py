@@ -7,6 +7,7 @@ import threading
 import time
 
 from fathom import *
+from unix_http import UnixConnection
 
 # After a change of user, a Python installed below /root can no longer load this codec.
 "".encode("idna")
@@ -24,17 +25,6 @@ def wait_until(condition, what, seconds=WAIT_S, pause=.02):
         if time.monotonic() > end:
             stop("waited %d s until %s" % (seconds, what))
         time.sleep(pause)
-
-
-class UnixConnection(http.client.HTTPConnection):
-    def __init__(self, path):
-        super().__init__("localhost", timeout=WAIT_S)
-        self.path = path
-
-    def connect(self):
-        self.sock = socket.socket(socket.AF_UNIX)
-        self.sock.settimeout(self.timeout)
-        self.sock.connect(self.path)
 
 
 Answer = collections.namedtuple("Answer", "status headers body")
@@ -121,7 +111,7 @@ class Agent:
     def ask(self, path, method="GET", headers=None, uid=None):
         """A connection of the user UID, who owns the socket from its creation on."""
         if self.http.startswith("unix:"):
-            connection = UnixConnection(self.http[len("unix:"):])
+            connection = UnixConnection(self.http[len("unix:"):], WAIT_S)
         else:
             connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=WAIT_S)
         try:

@@ -1,17 +1,16 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Runs in a guest of tests/vm/arm64: argv[1] is a program that spends its time in spin_here()."""
-import http.client
 import os
 import shutil
 import signal
-import socket
 import subprocess
 import sys
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
 from pprof_read import Profile  # noqa: E402
+from unix_http import get  # noqa: E402
 from ftrace_guest import check, failures  # noqa: E402
 
 # A copy: the network file system that it is on may be served too late for a sampler.
@@ -45,15 +44,8 @@ def check_page():
     samples = any('msg="sampling"' in line for line in agent.stderr)
     check(samples, "the agent samples")
     if samples:
-        connection = http.client.HTTPConnection("localhost")
-        connection.sock = socket.socket(socket.AF_UNIX)
-        connection.sock.settimeout(60)
-        connection.sock.connect(SOCKET)
-        connection.request("GET", "/")
-        answer = connection.getresponse()
-        page = answer.read()
-        check(answer.status == 200 and b"</html>" in page, "the page: status %d, %d bytes" %
-              (answer.status, len(page)))
+        status, page = get(SOCKET, "/")
+        check(status == 200 and b"</html>" in page, "the page: status %d, %d bytes" % (status, len(page)))
     agent.send_signal(signal.SIGTERM)
     agent.communicate(timeout=120)
     check(agent.returncode == 0, "the agent ends: %d" % agent.returncode)

@@ -1,14 +1,16 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Runs in a guest of tests/vm/cpus: prints one line of figures of the agent on this number of CPUs."""
-import http.client
 import os
 import re
 import signal
-import socket
 import subprocess
 import sys
 import time
+
+sys.dont_write_bytecode = True
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
+from unix_http import get  # noqa: E402
 
 FATHOM = os.environ["FATHOM"]
 SOCKET = "/tmp/fathom.socket"
@@ -16,12 +18,7 @@ SECONDS = 20
 
 
 def metrics():
-    connection = http.client.HTTPConnection("localhost")
-    connection.sock = socket.socket(socket.AF_UNIX)
-    connection.sock.settimeout(120)
-    connection.sock.connect(SOCKET)
-    connection.request("GET", "/metrics")
-    return connection.getresponse().read().decode()
+    return get(SOCKET, "/metrics", 120)[1].decode()
 
 
 def total(text, name):
