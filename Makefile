@@ -40,6 +40,10 @@ else
 O ?= build/san-$(subst $(comma),-,$(SAN))
 san_flags := -fsanitize=$(SAN) -fno-sanitize-recover=all -fno-omit-frame-pointer -Wno-format-truncation
 endif
+# One spelling of it, however it was given: targets and the files of dependencies are known by theirs. Below this
+# folder it is relative, elsewhere absolute.
+given := $(abspath $(O))
+override O := $(firstword $(patsubst $(CURDIR)/%,%,$(filter $(CURDIR)/%,$(given) $(realpath $(dir $(given)))/$(notdir $(given)))) $(given))
 Q := $(if $(V),,@)
 say = $(if $(V),,@printf '  %-8s %s\n' '$(1)' '$(2)')
 
@@ -100,6 +104,9 @@ ifneq ($(SAN),)
 elsewhere := $(filter-out $(O)/%,$(filter build/%,$(MAKECMDGOALS)))
 $(if $(elsewhere),$(error SAN=$(SAN) builds in $(O)/, there is nothing to do for $(elsewhere)))
 endif
+
+# Targets may be named by their absolute paths, too.
+$(CURDIR)/%: % ;
 
 .PHONY: FORCE all check check-unit check-scenario lint format fuzz bench performance mutation install image deb rpm clean compile_commands ldlibs
 all: $(O)/fathom $(if $(SAN),,$(O)/fathom.1 $(O)/completion/fathom $(O)/completion/_fathom $(O)/completion/fathom.fish compile_commands.json)
