@@ -63,14 +63,13 @@ static void expect_no_part(const char *text, const char *part)
 		fail_msg("'%s' in:\n%.4000s", part, text);
 }
 
+/* Not by strstr(), which AddressSanitizer has read all of the text at each call. */
 static size_t count_of(const char *text, const char *part)
 {
-	size_t count = 0;
+	size_t count = 0, size = strlen(part);
 
-	while ((text = strstr(text, part)) != NULL) {
-		count++;
-		text += strlen(part);
-	}
+	for (; (text = strchr(text, *part)) != NULL; text++)
+		count += !strncmp(text, part, size);
 	return count;
 }
 

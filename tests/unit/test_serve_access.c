@@ -24,6 +24,7 @@
 #include "tests/unit/serve_fixture.h"
 
 enum { OTHER_USER = 12345 };
+static const uint64_t SOON_NS = 50000000;
 
 static const char *const OPEN[] = { "GET /healthy", "GET /-/healthy", "GET /ready", "GET /-/ready",
 	"GET /metrics" };
@@ -204,6 +205,7 @@ static void test_client_that_has_shut_down_sending_is_known(void **state)
 	struct serve_fixture *f = *state;
 	autoclose int fd = -1;
 
+	f->limits.idle_ns = SOON_NS; /* until the server closes */
 	serve_start(f, "127.0.0.1:0", NULL);
 	fd = serve_connect(f);
 	assert_int_equal(write(fd, request, strlen(request)), (ssize_t)strlen(request));
