@@ -24,6 +24,7 @@ if [[ -n ${FULL:-} ]]; then
 	count=100000
 else
 	VERSIONS=${VERSIONS:-1.16.15 1.20.14 1.27.4 local}
+	LOCAL_KINDS=${KINDS:-static external-stripped} # what was installed here is between versions that have all
 	KINDS=${KINDS:-static no-sections pie-stripped cgo-net external-stripped external-pie}
 	count=10000
 fi
@@ -59,8 +60,9 @@ build_kind() { # KIND
 		cd "$root/tests/workloads/goinline" || exit 1
 		# Go 1.19 mistakes the package index that newer versions left in the cache for its own.
 		export CGO_ENABLED=$cgo GODEBUG=goindex=0
-		go build "${flags[@]}" -ldflags="$link" -o "$work/twin" . &&
-			go build "${flags[@]}" -ldflags="$link $strip" -o "$work/prog" .
+		go build "${flags[@]}" -ldflags="$link" -o "$work/twin" . || exit 1
+		[[ -n $strip ]] || exec cp "$work/twin" "$work/prog"
+		go build "${flags[@]}" -ldflags="$link $strip" -o "$work/prog" .
 	) 2>"$work/build.log" || return 1
 	[[ $1 != no-sections ]] || llvm-strip --strip-sections "$work/prog"
 }
@@ -97,8 +99,13 @@ cc -std=gnu17 -D_GNU_SOURCE -I"$root" -o "$work/go_facts" "$here/go_facts.c" "$b
 
 for version in $VERSIONS; do
 	export GOTOOLCHAIN=local
-	[[ $version == local ]] || GOTOOLCHAIN=go$version
-	for kind in $KINDS; do
+	kinds=$KINDS
+	if [[ $version == local ]]; then
+		kinds=${LOCAL_KINDS:-$KINDS}
+	else
+		GOTOOLCHAIN=go$version
+	fi
+	for kind in $kinds; do
 		name="go $version $kind"
 		if ! build_kind "$kind"; then
 			tail -n 3 "$work/build.log"
