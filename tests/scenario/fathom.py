@@ -121,12 +121,13 @@ def built(source, name=None, recipe=None):
     if os.path.exists(out) and os.path.getmtime(out) >= newest:
         return out
     os.makedirs(BUILT, exist_ok=True)
-    command = (recipe or RECIPES[suffix]).format(out=out + ".new", source=path)
+    new = "%s.%d.new" % (out, os.getpid())  # two tests may build it at once
+    command = (recipe or RECIPES[suffix]).format(out=new, source=path)
     cwd = path if os.path.isdir(path) else SOURCES
     r = subprocess.run(command, shell=True, cwd=cwd, capture_output=True, text=True)
     if r.returncode:
         stop("building %s: %s\n%s" % (source, command, r.stderr))
-    os.rename(out + ".new", out)
+    os.rename(new, out)
     return out
 
 
