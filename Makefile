@@ -222,6 +222,11 @@ compile_commands.json: Makefile $(sources)
 		sep=",`printf '\n_'`"; sep="$${sep%_}"; done; echo; echo ']'; } > $@
 
 # ---- tests ----------------------------------------------------------------------------------
+# Under sanitizers the code of tests takes as long to compile as what they test. Its warnings come with -O2.
+ifneq ($(SAN),)
+$(O)/obj/tests/unit/%.o: private CFLAGS += -O0
+endif
+
 $(O)/tests/unit/%: $(O)/obj/tests/unit/%.o $(unit_support) $(library)
 	$(call say,LINK,$@)
 	$(Q)mkdir -p $(@D)
