@@ -301,7 +301,7 @@ struct abi_returns {
 	abi_u64 sp; /* abi_unwind_rest.sp */
 	abi_u32 count; /* at most ABI_RETURNS, innermost first */
 	abi_u32 words; /* how many words were looked at */
-	struct abi_return of[];
+	struct abi_return of[ABI_RETURNS]; /* the record ends behind `count` of them */
 };
 
 struct abi_unfinished {
@@ -330,7 +330,7 @@ _Static_assert(sizeof(struct abi_mapping) == 88, "the ring's layout");
 _Static_assert(sizeof(struct abi_stack) == 24, "the ring's layout");
 _Static_assert(sizeof(struct abi_sighting) == 56, "the ring's layout");
 _Static_assert(sizeof(struct abi_sightings) == 16, "the ring's layout");
-_Static_assert(sizeof(struct abi_returns) == 24, "the ring's layout");
+_Static_assert(sizeof(struct abi_returns) == 24 + 32 * 16, "the ring's layout");
 _Static_assert(sizeof(struct abi_chunk) == 16 + 1024, "the ring's layout");
 _Static_assert(sizeof(struct abi_unwind_rest) == 64 + 88 + 16 + 104 + 16, "the ring's layout");
 _Static_assert(sizeof(struct abi_unfinished) == 104 + 288, "the ring's layout");

@@ -15,19 +15,6 @@ enum {
 	UNFINISHED_ALL_CHUNKS = ABI_UNFINISHED_CHUNKS + ABI_DEEP_CHUNKS,
 };
 
-/* struct abi_returns with room for the longest record. */
-struct returns_record {
-	__u32 kind;
-	__u32 tid;
-	__u64 sp;
-	__u32 count;
-	__u32 words;
-	struct abi_return of[ABI_RETURNS];
-};
-
-_Static_assert(
-	offsetof(struct returns_record, of) == sizeof(struct abi_returns), "as the ABI has it");
-
 /* struct abi_unfinished with room for the longest record. */
 struct unfinished_record {
 	union {
@@ -40,7 +27,7 @@ struct unfinished_record {
 	struct abi_chunk chunk; /* the last one read; shipped by itself */
 	__u32 wanted; /* chunks of the stack that are useful */
 	__u32 end; /* of the last bytes of `stack` that could be read */
-	struct returns_record returns; /* of `stack`; shipped by itself */
+	struct abi_returns returns; /* of `stack`; shipped by itself */
 	__u64 read_end; /* address behind the last chunk that could be read */
 };
 

@@ -40,7 +40,7 @@ static __always_inline void unwind_ship_returns(
 	to->returns.tid = tid;
 	to->returns.sp = to->rest.sp;
 	bpf_perf_event_output(t->ctx, &output, BPF_F_CURRENT_CPU, &to->returns,
-		offsetof(struct returns_record, of) + count * sizeof(struct abi_return));
+		offsetof(struct abi_returns, of) + count * sizeof(struct abi_return));
 }
 
 /* Ships the sample with the frame at which the walk stopped. Returns 0 or a negative error. */

@@ -27,17 +27,14 @@ static uint64_t direct(uint64_t address, uint64_t target)
 
 struct stack_of_test {
 	uint64_t words[WORDS];
-	struct {
-		struct abi_returns head;
-		struct abi_return of[ABI_RETURNS];
-	} returns;
+	struct abi_returns returns;
 };
 
 /* WORD of the stack gets ADDRESS, which follows a call with CODE. */
 static void returns_to(struct stack_of_test *s, uint64_t word, uint64_t address, uint64_t code)
 {
 	s->words[word] = address;
-	s->returns.of[s->returns.head.count++] = (struct abi_return){ .word = word, .code = code };
+	s->returns.of[s->returns.count++] = (struct abi_return){ .word = word, .code = code };
 }
 
 static const struct mapping *walk(
@@ -48,12 +45,11 @@ static const struct mapping *walk(
 	};
 
 	*stack = (struct unwind_stack){ .count = 1, .frames = { LEAF_PC } };
-	s->returns.head.sp = STACK;
-	s->returns.head.words = WORDS;
+	s->returns.sp = STACK;
+	s->returns.words = WORDS;
 	return unwind_finish(f->unwind, f->process.mappings,
-		&(struct unwind_copied){ .rest = &rest,
-			.bytes = (const void *)s->words,
-			.returns = &s->returns.head },
+		&(struct unwind_copied){
+			.rest = &rest, .bytes = (const void *)s->words, .returns = &s->returns },
 		force, stack);
 }
 
@@ -180,7 +176,7 @@ static void a_list_that_is_cut_near_the_frame_proves_nothing(void **state)
 	struct stack_of_test s = { 0 };
 
 	inner_from(&s, 0, direct(IN_INNER, LEAF));
-	for (uint64_t i = s.returns.head.count; i < ABI_RETURNS; i++)
+	for (uint64_t i = s.returns.count; i < ABI_RETURNS; i++)
 		returns_to(&s, 6, LOADED + 0x1400, INDIRECT);
 	expect_none(*state, &s);
 }

@@ -27,7 +27,6 @@ struct fixture {
 	uint8_t last_stack_byte;
 	struct abi_chunk chunk;
 	struct abi_returns returns;
-	struct abi_return last_return;
 	abi_u64 last_deep;
 };
 
@@ -70,8 +69,6 @@ static void saw_returns(void *context, const struct abi_returns *returns)
 
 	f->calls++;
 	f->returns = *returns;
-	if (returns->count)
-		f->last_return = returns->of[returns->count - 1];
 }
 
 static void saw_chunk(void *context, const struct abi_chunk *chunk)
@@ -314,29 +311,27 @@ static void short_chunk_is_refused(void **state)
 
 static void write_returns(struct fixture *f, uint32_t count, size_t bytes)
 {
-	uint64_t words[3 + ABI_RETURNS * sizeof(struct abi_return) / 8] = { 0 };
-	struct abi_returns *r = (struct abi_returns *)words;
-
-	*r = (struct abi_returns){
+	struct abi_returns r = {
 		.kind = ABI_RETURNS_RECORD, .tid = 7, .sp = 0x7ffd00, .count = count, .words = 9
 	};
+
 	for (uint32_t i = 0; i < ABI_RETURNS; i++)
-		r->of[i] = (struct abi_return){ .word = i, .code = 100 + i };
-	perf_ring_raw(&f->w, TIME, words, bytes);
+		r.of[i] = (struct abi_return){ .word = i, .code = 100 + i };
+	perf_ring_raw(&f->w, TIME, &r, bytes);
 }
 
 static void returns_are_delivered(void **state)
 {
 	struct fixture *f = *state;
 
-	write_returns(f, 3, sizeof(struct abi_returns) + 3 * sizeof(struct abi_return));
+	write_returns(f, 3, offsetof(struct abi_returns, of[3]));
 	deliver(f);
 	assert_int_equal(f->calls, 1);
 	assert_int_equal(f->returns.tid, 7);
 	assert_int_equal(f->returns.sp, 0x7ffd00);
 	assert_int_equal(f->returns.count, 3);
-	assert_int_equal(f->last_return.word, 2);
-	assert_int_equal(f->last_return.code, 102);
+	assert_int_equal(f->returns.of[2].word, 2);
+	assert_int_equal(f->returns.of[2].code, 102);
 	assert_int_equal(bad(f), 0);
 }
 
@@ -344,7 +339,7 @@ static void short_returns_are_refused(void **state)
 {
 	struct fixture *f = *state;
 
-	write_returns(f, 3, sizeof(struct abi_returns) + 3 * sizeof(struct abi_return) - 8);
+	write_returns(f, 3, offsetof(struct abi_returns, of[3]) - 8);
 	expect_refused(f);
 }
 
@@ -352,8 +347,7 @@ static void more_returns_than_possible_are_refused(void **state)
 {
 	struct fixture *f = *state;
 
-	write_returns(f, ABI_RETURNS + 1,
-		sizeof(struct abi_returns) + ABI_RETURNS * sizeof(struct abi_return));
+	write_returns(f, ABI_RETURNS + 1, sizeof(struct abi_returns));
 	expect_refused(f);
 }
 

@@ -84,9 +84,9 @@ struct counted {
 	uint32_t max;
 };
 
-#define COUNTED(type, count, elements, most) \
-	(&(struct counted){                  \
-		sizeof(type), offsetof(type, count), sizeof(((type *)0)->elements[0]), most })
+#define COUNTED(type, count, elements, most)                                 \
+	(&(struct counted){ offsetof(type, elements), offsetof(type, count), \
+		sizeof(((type *)0)->elements[0]), most })
 
 /* Copies it and its elements to TO, which is aligned. Returns false if they are fewer or too many.
  */
@@ -113,15 +113,12 @@ static bool copy_counted(struct cursor *raw, const struct counted *how, void *to
 
 static bool handle_returns(const struct events *e, struct cursor *raw)
 {
-	union {
-		struct abi_returns returns;
-		uint8_t bytes[sizeof(struct abi_returns) + ABI_RETURNS * sizeof(struct abi_return)];
-	} aligned;
+	struct abi_returns returns = { 0 };
 
-	if (!copy_counted(raw, COUNTED(struct abi_returns, count, of, ABI_RETURNS), &aligned))
+	if (!copy_counted(raw, COUNTED(struct abi_returns, count, of, ABI_RETURNS), &returns))
 		return false;
 	if (e->handlers.returns)
-		e->handlers.returns(e->handlers.context, &aligned.returns);
+		e->handlers.returns(e->handlers.context, &returns);
 	return true;
 }
 

@@ -40,8 +40,7 @@ struct pending_walk {
 	struct mappings *mappings;
 	uint32_t frame_count; /* words of the frames that the kernel found */
 	uint32_t frame_flags; /* as in struct unwind_stack */
-	uint32_t returns_count; /* of the stack; 0 = they are not known */
-	uint32_t returns_words;
+	uint32_t returns_bytes; /* of the record with the stack's; 0 = not known */
 	uint32_t kept_bytes; /* of the stack, which is packed unless options.whole_stacks */
 	struct abi_unfinished unfinished; /* the frames follow, the ids of chunks, the
 					returns, the stack */
@@ -80,14 +79,14 @@ static uint64_t *pending_deep(struct pending_walk *walk)
 	return (uint64_t *)(pending_frames(walk) + walk->frame_count);
 }
 
-static struct abi_return *pending_returns_of(struct pending_walk *walk)
+static uint8_t *pending_returns_of(struct pending_walk *walk)
 {
-	return (struct abi_return *)(pending_deep(walk) + walk->unfinished.rest.deep_count);
+	return (uint8_t *)(pending_deep(walk) + walk->unfinished.rest.deep_count);
 }
 
 static uint8_t *pending_stack(struct pending_walk *walk)
 {
-	return (uint8_t *)(pending_returns_of(walk) + walk->returns_count);
+	return pending_returns_of(walk) + walk->returns_bytes;
 }
 
 static void pending_push(struct pending_walks *w, struct pending_walk *walk)
@@ -185,6 +184,13 @@ struct walk_job {
 	bool force; /* must not wait */
 };
 
+/* Of the record, which may be NULL. */
+static size_t pending_returns_bytes(const struct abi_returns *returns)
+{
+	return returns ? offsetof(struct abi_returns, of) + returns->count * sizeof(returns->of[0])
+		       : 0;
+}
+
 /* Returns NULL if out of memory. */
 static struct pending_walk *pending_copy(const struct pending_walks *w, const struct walk_job *job)
 {
@@ -196,8 +202,7 @@ static struct pending_walk *pending_copy(const struct pending_walks *w, const st
 	const uint8_t *stack = w->options.whole_stacks ? u->stack : packed;
 	size_t kept_bytes =
 		w->options.whole_stacks ? stack_bytes : stack_pack(u->stack, stack_bytes, packed);
-	uint32_t returns_count = job->returns ? job->returns->count : 0;
-	size_t returns_bytes = returns_count * sizeof(struct abi_return);
+	size_t returns_bytes = pending_returns_bytes(job->returns);
 	size_t bytes =
 		sizeof(struct pending_walk) + frame_bytes + deep_bytes + returns_bytes + kept_bytes;
 	struct pending_walk *walk = malloc(bytes);
@@ -209,16 +214,15 @@ static struct pending_walk *pending_copy(const struct pending_walks *w, const st
 	walk->frame_count = job->frame_count;
 	walk->frame_flags = job->frame_flags;
 	walk->kept_bytes = (uint32_t)kept_bytes;
-	walk->returns_count = returns_count;
-	walk->returns_words = job->returns ? job->returns->words : 0;
+	walk->returns_bytes = (uint32_t)returns_bytes;
 	walk->unfinished = *u;
 	walk->unfinished.rest.stack_bytes = stack_bytes;
 	walk->unfinished.rest.deep_count = (abi_u16)job->deep_count;
 	memcpy(pending_frames(walk), job->frames, frame_bytes);
 	if (deep_bytes)
 		memcpy(pending_deep(walk), job->deep, deep_bytes);
-	if (returns_count)
-		memcpy(pending_returns_of(walk), job->returns->of, returns_bytes);
+	if (returns_bytes)
+		memcpy(pending_returns_of(walk), job->returns, returns_bytes);
 	memcpy(pending_stack(walk), stack, kept_bytes);
 	for (uint32_t i = 0; i < job->deep_count; i++)
 		stack_chunk_ref(stack_chunks_get(&w->chunks, job->deep[i]));
@@ -352,30 +356,24 @@ static void pending_finish_job(struct pending_walks *w, struct walk_job *job)
 
 void pending_walks_returns(struct pending_walks *w, const struct abi_returns *returns)
 {
-	struct pending_returns *to;
-
 	if (!w->returns)
 		w->returns = calloc(PENDING_RETURNS, sizeof(*w->returns));
 	/* Ignoring the lack of memory: their walks end where tables end. */
-	if (!w->returns)
-		return;
-	to = &w->returns[returns->tid % PENDING_RETURNS];
-	to->head = *returns;
-	memcpy(to->of, returns->of, MIN(returns->count, (abi_u32)ABI_RETURNS) * sizeof(to->of[0]));
+	if (w->returns)
+		w->returns[returns->tid % PENDING_RETURNS] = *returns;
 }
 
 /* Those of SAMPLE's stack, once; NULL = not known. */
 static const struct abi_returns *pending_take_returns(
 	const struct pending_walks *w, const struct abi_unfinished *unfinished)
 {
-	struct pending_returns *of =
+	struct abi_returns *of =
 		w->returns ? &w->returns[unfinished->sample.tid % PENDING_RETURNS] : NULL;
 
-	if (!of || !of->head.kind || of->head.tid != unfinished->sample.tid ||
-		of->head.sp != unfinished->rest.sp)
+	if (!of || !of->kind || of->tid != unfinished->sample.tid || of->sp != unfinished->rest.sp)
 		return NULL;
-	of->head.kind = 0;
-	return &of->head;
+	of->kind = 0;
+	return of;
 }
 
 void pending_walks_finish(struct pending_walks *w, struct process *p,
@@ -408,24 +406,12 @@ void pending_walks_finish(struct pending_walks *w, struct process *p,
 
 /* ---- resuming ------------------------------------------------------------------------------- */
 
-static struct pending_returns pending_returns_copy(struct pending_walk *walk)
-{
-	struct pending_returns returns = {
-		.head = { .count = walk->returns_count,
-			.words = walk->returns_words,
-			.sp = walk->unfinished.rest.sp },
-	};
-
-	memcpy(returns.of, pending_returns_of(walk), walk->returns_count * sizeof(returns.of[0]));
-	return returns;
-}
-
 /* Resumes WALK, which is in no list, and frees it. */
 static void pending_resume(struct pending_walks *w, struct pending_walk *walk, bool force)
 {
 	autofree struct abi_unfinished *unfinished = pending_restore(w, walk);
 	struct process *p = processes_find(w->options.processes, walk->process);
-	const struct pending_returns returns = pending_returns_copy(walk);
+	struct abi_returns returns = { 0 };
 	struct walk_job job = {
 		.process = p,
 		.mappings = walk->mappings,
@@ -434,12 +420,13 @@ static void pending_resume(struct pending_walks *w, struct pending_walk *walk, b
 		.frames = pending_frames(walk),
 		.frame_count = walk->frame_count,
 		.frame_flags = walk->frame_flags,
-		.returns = walk->returns_count ? &returns.head : NULL,
+		.returns = walk->returns_bytes ? &returns : NULL,
 		.force = force,
 	};
 
 	assert(walk->state == PENDING_WAITING);
 	walk->state = PENDING_RESUMED;
+	memcpy(&returns, pending_returns_of(walk), walk->returns_bytes);
 	if (p && unfinished)
 		pending_finish_job(w, &job);
 	else

@@ -48,12 +48,6 @@ struct pending_walks_options {
 	void *context;
 };
 
-/* A struct abi_returns with all of it. */
-struct pending_returns {
-	struct abi_returns head;
-	struct abi_return of[ABI_RETURNS];
-};
-
 /* Threads whose returns have come and whose samples have not: at most one for each CPU. */
 enum { PENDING_RETURNS = 64 };
 
@@ -62,7 +56,7 @@ struct pending_walks {
 	struct pending_walk *waiting; /* newest first */
 	size_t waiting_bytes; /* without chunks, which have a limit of their own */
 	struct stack_chunks chunks;
-	struct pending_returns *returns; /* PENDING_RETURNS, by thread; NULL until the first */
+	struct abi_returns *returns; /* PENDING_RETURNS, by thread; NULL until the first */
 	bool module_known; /* since the last retry */
 	bool more_ready; /* the last retry left walks for the next one */
 	bool resuming; /* walks are being resumed */
