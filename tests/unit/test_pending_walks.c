@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Walks that wait for a module's index are finished once, whatever happens to the module. */
+#include "bpf/unwind/arch.bpf.h"
 #include "tests/unit/walks_fixture.h"
 
 static void a_walk_through_known_modules_is_added_at_once(void **state)
@@ -443,6 +444,84 @@ static void code_of_no_file_settles_its_process(void **state)
 	assert_true(w->written.settled);
 }
 
+/* ---- code without a table ------------------------------------------------------------------- */
+
+static void finish_untabled(struct walks_fixture *w, uint32_t tid)
+{
+	struct abi_unfinished *u = walk_untabled(WALK_WINDOW, tid);
+
+	walk_finish_made(w, u);
+	free(u);
+}
+
+static void expect_no_caller(const struct added_sample *added)
+{
+	assert_int_equal(added->stack.end, ABI_UNWIND_GAP);
+	assert_int_equal(added->stack.count, 1);
+	assert_int_equal(added->stack.guessed, 0);
+}
+
+static void a_caller_is_found_among_the_returns_that_came_before(void **state)
+{
+	struct walks_fixture *w = *state;
+
+	if (!UNWIND_FINDS_RETURNS)
+		skip();
+	walks_give_tables(w);
+	finish_untabled(w, 1);
+	expect_no_caller(&w->added[0]);
+	walk_give_returns(w, 1);
+	finish_untabled(w, 1);
+	assert_guessed(&w->added[1]);
+	/* They are of that sample only. */
+	finish_untabled(w, 1);
+	expect_no_caller(&w->added[2]);
+}
+
+static void returns_of_another_stack_are_of_no_use(void **state)
+{
+	struct walks_fixture *w = *state;
+	struct abi_unfinished *u = walk_untabled(WALK_WINDOW, 1);
+
+	if (!UNWIND_FINDS_RETURNS)
+		skip();
+	walks_give_tables(w);
+	walk_give_returns(w, 1 + PENDING_RETURNS);
+	finish_untabled(w, 1);
+	expect_no_caller(&w->added[0]);
+	walk_give_returns(w, 1);
+	u->rest.sp += 8;
+	walk_finish_made(w, u);
+	free(u);
+	expect_no_caller(&w->added[1]);
+}
+
+/* A walk waits for the first module, is resumed, and waits for the next. */
+static void returns_wait_with_their_walk(void **state)
+{
+	struct walks_fixture *w = *state;
+
+	if (!UNWIND_FINDS_RETURNS)
+		skip();
+	walks_give_tables(w);
+	w->waiting[0] = walk_program(w);
+	w->waiting[1] = walk_libc(w);
+	walk_give_returns(w, 1);
+	finish_untabled(w, 1);
+	/* Another thread's, at the same place in the table. */
+	walk_give_returns(w, 1 + PENDING_RETURNS);
+	w->waiting[0] = NULL;
+	pending_walks_module_known(&w->walks);
+	pending_walks_retry(&w->walks, 10);
+	assert_int_equal(w->added_count, 0);
+	assert_ptr_equal(w->last_want, walk_libc(w));
+	walk_modules_come(w);
+	pending_walks_retry(&w->walks, 10);
+	assert_int_equal(w->added_count, 1);
+	assert_guessed(&w->added[0]);
+	assert_int_equal(w->walks.waiting_bytes, 0);
+}
+
 /* ---- what the kernel learns ------------------------------------------------------------------ */
 
 static void the_kernel_is_told_of_a_module_that_came(void **state)
@@ -520,6 +599,9 @@ int main(void)
 		WALKS_CASE(a_walk_of_a_process_that_has_ended_is_still_finished),
 		WALKS_CASE(a_walk_of_a_process_that_is_forgotten_is_lost),
 		WALKS_CASE(code_of_no_file_settles_its_process),
+		WALKS_CASE(a_caller_is_found_among_the_returns_that_came_before),
+		WALKS_CASE(returns_of_another_stack_are_of_no_use),
+		WALKS_CASE(returns_wait_with_their_walk),
 		WALKS_CASE(the_kernel_is_told_of_a_module_that_came),
 		WALKS_CASE(a_file_that_the_kernel_did_not_know_is_learned),
 		WALKS_CASE(modules_that_a_waiting_walk_may_need_are_in_use),

@@ -4,6 +4,7 @@
 
 #include "agent/sampler/samples/intake.h"
 #include "agent/sampler/samples/stack_resolver.h"
+#include "bpf/unwind/arch.bpf.h"
 #include "tests/unit/aggregator_fixture.h"
 #include "tests/unit/raw_stack.h"
 #include "tests/unit/walks_fixture.h"
@@ -76,6 +77,80 @@ static void a_walk_without_memory_is_added_or_lost_but_not_both(void **state)
 		.operation = let_walks_wait,
 		.end = each_walk_came_to_an_end,
 		.context = &walks,
+		.optional = "*",
+	};
+
+	(void)state;
+	torture_run(&t);
+}
+
+/* ---- code without a table ------------------------------------------------------------------- */
+
+struct guessing {
+	struct walks_fixture *w;
+	struct abi_unfinished *unfinished[2]; /* of threads 1 and 2 */
+};
+
+static void begin_guessing(void *context)
+{
+	struct guessing *g = context;
+	void *state = NULL;
+
+	assert_int_equal(walks_set_up(&state), 0);
+	g->w = state;
+	walks_give_tables(g->w);
+	g->w->waiting[0] = walk_program(g->w);
+	for (uint32_t i = 0; i < 2; i++)
+		g->unfinished[i] = walk_untabled(WALK_WINDOW, i + 1);
+}
+
+/* Two samples come with their returns and wait for the module. */
+static int find_callers(void *context)
+{
+	const struct guessing *g = context;
+
+	for (uint32_t i = 0; i < 2; i++) {
+		walk_give_returns(g->w, i + 1);
+		walk_finish_made(g->w, g->unfinished[i]);
+	}
+	walk_modules_come(g->w);
+	pending_walks_retry(&g->w->walks, 10);
+	return 0;
+}
+
+/* What fails costs one of them its callers, at most. */
+static void each_caller_was_found_or_its_stack_ends(void *context, int result)
+{
+	const struct guessing *g = context;
+	const struct walks_fixture *w = g->w;
+	void *state = g->w;
+	uint32_t guessed = 0;
+
+	assert_int_equal(result, 0);
+	assert_int_equal(w->added_count + w->lost, 2);
+	assert_int_equal(w->walks.waiting_bytes, 0);
+	for (size_t i = 0; i < w->added_count; i++) {
+		if (w->added[i].stack.guessed)
+			assert_guessed(&w->added[i]);
+		else
+			assert_int_equal(w->added[i].stack.count, 1);
+		guessed += w->added[i].stack.guessed;
+	}
+	if (UNWIND_FINDS_RETURNS)
+		assert_true(guessed >= (torture_failed() ? 1 : 2));
+	for (uint32_t i = 0; i < 2; i++)
+		free(g->unfinished[i]);
+	walks_tear_down(&state);
+}
+
+static void returns_without_memory_cost_only_their_own_walk(void **state)
+{
+	struct guessing g;
+	struct torture t = {
+		.begin = begin_guessing,
+		.operation = find_callers,
+		.end = each_caller_was_found_or_its_stack_ends,
+		.context = &g,
 		.optional = "*",
 	};
 
@@ -343,6 +418,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		torture_test(a_walk_without_memory_is_added_or_lost_but_not_both),
+		torture_test(returns_without_memory_cost_only_their_own_walk),
 		torture_test(a_sample_without_memory_is_counted),
 		torture_test(a_stack_that_finds_no_memory_is_refused),
 		torture_test(a_sample_without_memory_is_lost_where_there_is_none),

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tests/unit/walks_fixture.h"
 
+#include "tests/unit/small_index.h"
+#include "tests/unit/unwind_page_writer.h"
+
 /* ---- the kernel's maps ---------------------------------------------------------------------- */
 
 static int write_ranges(
@@ -75,9 +78,12 @@ static enum unwind_module module_state(
 {
 	const struct walks_fixture *w = context;
 
-	(void)ret_index;
-	return module == w->waiting[0] || module == w->waiting[1] ? UNWIND_MODULE_WAITING
-								  : UNWIND_MODULE_NONE;
+	if (module == w->waiting[0] || module == w->waiting[1])
+		return UNWIND_MODULE_WAITING;
+	if (!w->index)
+		return UNWIND_MODULE_NONE;
+	*ret_index = w->index;
+	return UNWIND_MODULE_READY;
 }
 
 static bool request_module(void *context, struct process *p, const struct mapping *mapping)
@@ -216,6 +222,7 @@ int walks_tear_down(void **state)
 	pending_walks_deinit(&w->walks);
 	unwind_destroy(w->unwind);
 	process_tear_down(&process_state);
+	index_destroy(w->index);
 	free(w->slots);
 	free(w);
 	return 0;
@@ -264,6 +271,74 @@ struct abi_unfinished *walk_unfinished(uint32_t window, uint32_t tid)
 	};
 	memcpy(u->stack, words, sizeof(words));
 	return u;
+}
+
+/* ---- code without a table ------------------------------------------------------------------- */
+
+/* Frames of two words, the return address second; the root, and behind it code without a table. */
+void walks_give_tables(struct walks_fixture *w)
+{
+	struct index_writer *writer = create();
+	struct page_writer *page = calloc(1, sizeof(*page));
+	const struct abi_unwind_page *made;
+
+	assert_non_null(page);
+	function(writer, "inner", 0x100, 0x200);
+	function(writer, "outer", 0x200, 0x300);
+	function(writer, "untabled", 0xc00, 0xd00);
+	page_begin(page, rule_none());
+	page_row(page, 0x1000, rule_sp(16));
+	page_row(page, 0x1800, rule_of(ABI_CFA_END));
+	page_row(page, 0x1c00, rule_none());
+	made = page_finish(page);
+	assert_int_equal(writer_unwind_page(writer, 0x400000, made, made->size), 0);
+	w->index = finish(writer);
+	free(page);
+}
+
+struct abi_unfinished *walk_untabled(uint32_t window, uint32_t tid)
+{
+	const uint64_t words[WALK_STACK_WORDS] = { WALK_IN_INNER, 0, WALK_IN_OUTER, 0,
+		WALK_IN_ROOT };
+	struct abi_unfinished *u = walk_unfinished(window, tid);
+
+	memcpy(u->stack, words, sizeof(words));
+	u->rest.pc = WALK_UNTABLED_PC;
+	u->rest.fp = 0;
+	return u;
+}
+
+/* The last bytes of a direct call of TARGET that returns to ADDRESS. */
+static uint64_t call_of(uint64_t target, uint64_t address)
+{
+	return (target - address) << 32 | 0xe8000000;
+}
+
+void walk_give_returns(struct walks_fixture *w, uint32_t tid)
+{
+	const struct abi_returns returns = {
+		.kind = ABI_RETURNS_RECORD,
+		.tid = tid,
+		.sp = WALK_STACK,
+		.count = 3,
+		.words = WALK_STACK_WORDS,
+		.of = { { 0, call_of(0x400c00, WALK_IN_INNER) },
+			{ 2, call_of(0x400100, WALK_IN_OUTER) },
+			{ 4, UINT64_C(0xd0ff) << 48 /* call *%rax */ } },
+	};
+
+	pending_walks_returns(&w->walks, &returns);
+}
+
+void assert_guessed(const struct added_sample *added)
+{
+	const uint64_t frames[] = { WALK_UNTABLED_PC, WALK_IN_INNER, WALK_IN_OUTER, WALK_IN_ROOT };
+
+	assert_true(added->walked);
+	assert_int_equal(added->stack.end, ABI_UNWIND_ROOT);
+	assert_int_equal(added->stack.guessed, 1);
+	assert_int_equal(added->stack.count, ARRAY_SIZE(frames));
+	assert_memory_equal(added->stack.frames, frames, sizeof(frames));
 }
 
 void walk_finish_made(struct walks_fixture *w, const struct abi_unfinished *unfinished)

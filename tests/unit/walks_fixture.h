@@ -28,6 +28,10 @@ enum {
 
 #define WALK_LIBC_PC UINT64_C(0x7f0000000010)
 
+/* With the tables of walks_give_tables(): return addresses, and the pc of code without a table. */
+enum { WALK_UNTABLED_PC = 0x400c10, WALK_IN_INNER = 0x400108, WALK_IN_OUTER = 0x400208 };
+#define WALK_IN_ROOT UINT64_C(0x7f0000000808)
+
 struct added_sample {
 	struct process *process;
 	struct abi_tick record;
@@ -46,8 +50,12 @@ struct walks_fixture {
 	struct abi_unwind_process written; /* the last process written to the kernel */
 	unsigned int writes, learned; /* number of processes and files written */
 	bool full; /* last set_full(): the kernel leaves no walks to user space */
-	/* Modules in state UNWIND_MODULE_WAITING; all others are UNWIND_MODULE_NONE. */
+	/*
+	 * Modules in state UNWIND_MODULE_WAITING; all others are UNWIND_MODULE_NONE, or
+	 * UNWIND_MODULE_READY if there is an index.
+	 */
 	const struct module *waiting[2];
+	struct index *index; /* NULL until walks_give_tables() */
 	bool refused; /* requests fail: the file cannot be opened */
 	bool comes_at_once; /* a request is answered at once */
 	/* Requests and results. */
@@ -75,6 +83,16 @@ struct abi_unfinished *walk_unfinished(uint32_t window, uint32_t tid);
 /* Finish a walk with the frame that the kernel found: the given one, or a new one. */
 void walk_finish_made(struct walks_fixture *w, const struct abi_unfinished *unfinished);
 void walk_finish(struct walks_fixture *w, uint32_t window, uint32_t tid);
+/* Gives the program and libc an index with tables, once they do not wait. */
+void walks_give_tables(struct walks_fixture *w);
+/*
+ * A walk that the kernel left in code without a table, called by inner(), called by outer(), called
+ * from libc by a pointer; and the record of its return addresses, which precedes it.
+ */
+struct abi_unfinished *walk_untabled(uint32_t window, uint32_t tid);
+void walk_give_returns(struct walks_fixture *w, uint32_t tid);
+/* Asserts that ADDED has all three callers, the first found by a search. */
+void assert_guessed(const struct added_sample *added);
 /* Asserts that COUNT samples were added, the last one being TID's with both frames and END. */
 void assert_walked(
 	const struct walks_fixture *w, size_t count, uint32_t tid, enum abi_unwind_end end);
