@@ -29,6 +29,7 @@ size_t pprof_bytes(const struct pprof *p)
 {
 	return sizeof(*p) + intern_bytes_held(&p->strings) + intern_bytes_held(&p->mappings) +
 	       intern_bytes_held(&p->functions) + intern_bytes_held(&p->locations) +
+	       intern_bytes_held(&p->stacks) + intern_bytes_held(&p->label_sets) +
 	       intern_bytes_held(&p->samples) + p->facts_capacity * sizeof(*p->facts) +
 	       p->comment_capacity * sizeof(*p->comments) + p->values_capacity * sizeof(*p->values);
 }
@@ -118,7 +119,7 @@ static int add_texts(struct pprof *p, const struct pprof_options *options)
 static int init_tables(struct pprof *p)
 {
 	struct intern *tables[] = { &p->strings, &p->mappings, &p->functions, &p->locations,
-		&p->samples };
+		&p->stacks, &p->label_sets, &p->samples };
 	int err;
 
 	for (size_t i = 0; i < ARRAY_SIZE(tables); i++) {
@@ -161,6 +162,8 @@ void pprof_destroy(struct pprof *p)
 	intern_deinit(&p->mappings);
 	intern_deinit(&p->functions);
 	intern_deinit(&p->locations);
+	intern_deinit(&p->stacks);
+	intern_deinit(&p->label_sets);
 	intern_deinit(&p->samples);
 	free(p->facts);
 	free(p->comments);
@@ -406,69 +409,73 @@ static void add_values(struct pprof *p, uint32_t sample, bool first, const int64
 	}
 }
 
-static int check_locations(const struct pprof *p, const uint64_t *locations, size_t count)
+int pprof_stack(struct pprof *p, const uint64_t *locations, size_t count, uint32_t *ret_stack)
 {
+	uint32_t ids[PPROF_MAX_FRAMES];
+
+	if (count > PPROF_MAX_FRAMES)
+		return -E2BIG;
 	for (size_t i = 0; i < count; i++) {
 		if (locations[i] == 0 || locations[i] >= p->locations.count)
 			return -ENOENT;
+		ids[i] = (uint32_t)locations[i];
 	}
-	return 0;
+	return add_record(p, &p->stacks, ids, count * sizeof(*ids), ret_stack);
 }
 
-/* Writes the parts of a sample record to RECORD; returns its size. */
-static size_t lay_out_sample(const struct label_record *labels, size_t label_count,
-	const uint64_t *locations, size_t location_count, uint8_t *record)
-{
-	struct sample_record head = { (uint32_t)label_count, (uint32_t)location_count };
-	uint8_t *at = record;
-
-	at = mempcpy(at, &head, sizeof(head));
-	at = mempcpy(at, labels, label_count * sizeof(*labels));
-	for (size_t i = 0; i < location_count; i++) {
-		uint32_t id = (uint32_t)locations[i];
-
-		at = mempcpy(at, &id, sizeof(id));
-	}
-	return (size_t)(at - record);
-}
-
-int pprof_sample(struct pprof *p, const uint64_t *locations, size_t location_count,
-	const int64_t *values, const struct pprof_label *labels, size_t label_count)
+int pprof_labels(
+	struct pprof *p, const struct pprof_label *labels, size_t count, uint32_t *ret_labels)
 {
 	struct label_record sorted[PPROF_MAX_LABELS];
-	uint8_t record[SAMPLE_RECORD_MAX_BYTES];
-	size_t kept, known = p->samples.count, size;
+	size_t kept;
+	int err;
+
+	if (count > PPROF_MAX_LABELS)
+		return -E2BIG;
+	err = add_labels(p, labels, count, sorted, &kept);
+	if (err)
+		return err;
+	return add_record(p, &p->label_sets, sorted, kept * sizeof(*sorted), ret_labels);
+}
+
+int pprof_sample_of(struct pprof *p, uint32_t stack, uint32_t labels, const int64_t *values)
+{
+	const struct sample_record record = { stack, labels };
+	size_t known = p->samples.count;
 	uint32_t number;
 	int err;
 
-	if (location_count > PPROF_MAX_FRAMES || label_count > PPROF_MAX_LABELS)
-		return -E2BIG;
-	err = check_locations(p, locations, location_count);
-	if (err)
-		return err;
-	err = add_labels(p, labels, label_count, sorted, &kept);
-	if (err)
-		return err;
-	size = lay_out_sample(sorted, kept, locations, location_count, record);
+	if (stack >= p->stacks.count || labels >= p->label_sets.count)
+		return -ENOENT;
 	err = array_reserve(p->values, p->values_capacity, known * p->type_count, SIZE_MAX / 8);
 	if (err)
 		return err;
-	err = add_record(p, &p->samples, record, size, &number);
+	err = add_record(p, &p->samples, &record, sizeof(record), &number);
 	if (err)
 		return err;
 	if (number == known)
 		pprof_order_deinit(&p->order);
 	add_values(p, number, number == known, values);
-	p->last_sample = number;
 	return 0;
 }
 
-int pprof_sample_again(struct pprof *p, const int64_t *values)
+int pprof_sample(struct pprof *p, const uint64_t *locations, size_t location_count,
+	const int64_t *values, const struct pprof_label *labels, size_t label_count)
 {
-	if (!p->last_sample)
-		return -ENOENT;
-	add_values(p, p->last_sample, false, values);
-	return 0;
+	uint32_t stack, set;
+	int err = pprof_stack(p, locations, location_count, &stack);
+
+	if (!err)
+		err = pprof_labels(p, labels, label_count, &set);
+	return err ? err : pprof_sample_of(p, stack, set, values);
+}
+
+const uint32_t *pprof_stack_of(const struct pprof *p, uint32_t sample, uint32_t *ret_depth)
+{
+	const struct sample_record *record = (const void *)intern_text(&p->samples, sample);
+
+	*ret_depth = (uint32_t)(intern_size(&p->stacks, record->stack) / sizeof(uint32_t));
+	return (const void *)intern_text(&p->stacks, record->stack);
 }
 
 /* Makes room for one more value in each sample, from the last one on. */

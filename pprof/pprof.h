@@ -78,7 +78,8 @@ struct pprof_label {
 
 /*
  * All functions return -E2BIG over a limit, -ENOMEM, or -ENOENT for an unknown id. A failed call
- * leaves the profile unchanged, except that strings and functions may have been added.
+ * leaves the profile unchanged, except that strings, functions, stacks and sets of labels may have
+ * been added.
  */
 int pprof_create(const struct pprof_options *options, struct pprof **ret_pprof);
 void pprof_destroy(struct pprof *p);
@@ -108,8 +109,11 @@ int pprof_location(struct pprof *p, uint64_t mapping, uint64_t address,
  */
 int pprof_sample(struct pprof *p, const uint64_t *locations, size_t location_count,
 	const int64_t *values, const struct pprof_label *labels, size_t label_count);
-/* Adds VALUES to the sample of the last call of pprof_sample(). */
-int pprof_sample_again(struct pprof *p, const int64_t *values);
+/* The same in parts, for who has many samples of a stack or with a set of labels; 0 = none. */
+int pprof_stack(struct pprof *p, const uint64_t *locations, size_t count, uint32_t *ret_stack);
+int pprof_labels(
+	struct pprof *p, const struct pprof_label *labels, size_t count, uint32_t *ret_labels);
+int pprof_sample_of(struct pprof *p, uint32_t stack, uint32_t labels, const int64_t *values);
 int pprof_comment(struct pprof *p, const char *text);
 /* Adds a type, of which the samples that are there have 0. Returns its number among the types. */
 int pprof_add_type(struct pprof *p, const struct pprof_type *type, size_t *ret_number);

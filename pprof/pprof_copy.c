@@ -160,32 +160,42 @@ int pprof_copy_all(struct pprof_copy *c)
 	return err;
 }
 
-int pprof_copy_locations(struct pprof_copy *c, const uint64_t *ids, size_t count,
-	uint64_t ret_stack[PPROF_MAX_FRAMES], size_t *ret_depth)
+static int pprof_copy_location(struct pprof_copy *c, uint64_t index, uint64_t *ret_id)
 {
-	size_t depth = 0;
+	int err = 0;
 
-	for (; depth < MIN(count, (size_t)PPROF_MAX_FRAMES); depth++) {
-		uint64_t index = 0;
-		int err = 0;
+	if (!c->ids[index])
+		err = pprof_copy_add(c, c->from->message->location[index], &c->ids[index]);
+	*ret_id = c->ids[index];
+	return err;
+}
 
-		pprof_ids_get(&c->from->locations, ids[depth], &index);
-		if (!c->ids[index])
-			err = pprof_copy_add(c, c->from->message->location[index], &c->ids[index]);
-		if (err)
-			return err;
-		ret_stack[depth] = c->ids[index];
-	}
-	*ret_depth = depth;
-	return 0;
+int pprof_copy_locations(struct pprof_copy *c, const uint32_t *indexes, size_t count,
+	uint64_t ret_stack[PPROF_MAX_FRAMES])
+{
+	int err = 0;
+
+	for (size_t i = 0; i < MIN(count, (size_t)PPROF_MAX_FRAMES) && !err; i++)
+		err = pprof_copy_location(c, indexes[i], &ret_stack[i]);
+	return err;
 }
 
 int pprof_copy_stack(struct pprof_copy *c, const MESSAGE(Sample) * sample, size_t first,
 	uint64_t ret_stack[PPROF_MAX_FRAMES], size_t *ret_depth)
 {
-	first = MIN(first, sample->n_location_id);
-	return pprof_copy_locations(c, sample->location_id + first, sample->n_location_id - first,
-		ret_stack, ret_depth);
+	const size_t skipped = MIN(first, sample->n_location_id);
+	const size_t depth = MIN(sample->n_location_id - skipped, (size_t)PPROF_MAX_FRAMES);
+	int err = 0;
+
+	for (size_t i = 0; i < depth && !err; i++) {
+		uint64_t index = 0;
+
+		pprof_ids_get(&c->from->locations, sample->location_id[skipped + i], &index);
+		err = pprof_copy_location(c, index, &ret_stack[i]);
+	}
+	if (!err)
+		*ret_depth = depth;
+	return err;
 }
 
 /* NUMBER was checked when the profile was read, or is that of a unit. */

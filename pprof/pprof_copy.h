@@ -36,12 +36,13 @@ void pprof_copy_deinit(struct pprof_copy *c);
 /* Adds all locations in their order, for who wants most of them: equal tables need little search.
  */
 int pprof_copy_all(struct pprof_copy *c);
+/* Adds the COUNT locations at these INDEXES of FROM's table, up to PPROF_MAX_FRAMES. */
+int pprof_copy_locations(struct pprof_copy *c, const uint32_t *indexes, size_t count,
+	uint64_t ret_stack[PPROF_MAX_FRAMES]);
 /*
- * Adds the locations IDS, or those of SAMPLE, from its location number FIRST outwards. The ids are
- * innermost first; what is beyond PPROF_MAX_FRAMES is cut off.
+ * Adds the locations of SAMPLE from its location number FIRST outwards. The ids are innermost
+ * first; what is beyond PPROF_MAX_FRAMES is cut off.
  */
-int pprof_copy_locations(struct pprof_copy *c, const uint64_t *ids, size_t count,
-	uint64_t ret_stack[PPROF_MAX_FRAMES], size_t *ret_depth);
 int pprof_copy_stack(struct pprof_copy *c, const Perftools__Profiles__Sample *sample, size_t first,
 	uint64_t ret_stack[PPROF_MAX_FRAMES], size_t *ret_depth);
 /* Texts are FROM's, and their numbers in TO. */

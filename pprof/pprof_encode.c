@@ -127,32 +127,50 @@ static void pprof_encode_label(struct wire_out *w, const struct label_record *la
 	wire_end(w, part);
 }
 
+static void pprof_encode_stack(struct wire_out *w, const struct pprof *p, uint32_t sample)
+{
+	uint32_t depth;
+	const uint32_t *ids = pprof_stack_of(p, sample, &depth);
+	uint8_t *part;
+
+	if (!depth)
+		return;
+	part = wire_begin(w, SAMPLE_LOCATION_ID);
+	for (uint32_t i = 0; i < depth; i++)
+		wire_put(w, pprof_encoded_location(p, ids[i]));
+	wire_end(w, part);
+}
+
+static void pprof_encode_values(struct wire_out *w, const struct pprof *p, uint32_t sample)
+{
+	uint8_t *part;
+
+	if (!p->type_count)
+		return;
+	part = wire_begin(w, SAMPLE_VALUE);
+	for (size_t i = 0; i < p->type_count; i++)
+		wire_put(w, (uint64_t)p->values[(sample - 1) * p->type_count + i]);
+	wire_end(w, part);
+}
+
 static int put_sample(const struct pprof *p, uint32_t id, struct buffer *out)
 {
 	const struct sample_record *record = (const void *)intern_text(&p->samples, id);
-	const struct label_record *labels = (const void *)(record + 1);
-	const uint32_t *ids = (const void *)(labels + record->label_count);
+	const struct label_record *labels =
+		(const void *)intern_text(&p->label_sets, record->labels);
+	const size_t label_count = intern_size(&p->label_sets, record->labels) / sizeof(*labels);
+	const size_t depth = intern_size(&p->stacks, record->stack) / sizeof(uint32_t);
 	struct wire_out w;
-	uint8_t *sample, *part;
+	uint8_t *sample;
 
 	if (!wire_out_init(&w, out,
-		    (record->location_count + p->type_count) * WIRE_NUMBER_MAX_BYTES +
-			    (record->label_count + 1) * RECORD_MAX_BYTES))
+		    (depth + p->type_count) * WIRE_NUMBER_MAX_BYTES +
+			    (label_count + 1) * RECORD_MAX_BYTES))
 		return out->error;
 	sample = wire_begin(&w, PROFILE_SAMPLE);
-	if (record->location_count) {
-		part = wire_begin(&w, SAMPLE_LOCATION_ID);
-		for (uint32_t i = 0; i < record->location_count; i++)
-			wire_put(&w, pprof_encoded_location(p, ids[i]));
-		wire_end(&w, part);
-	}
-	if (p->type_count) {
-		part = wire_begin(&w, SAMPLE_VALUE);
-		for (size_t i = 0; i < p->type_count; i++)
-			wire_put(&w, (uint64_t)p->values[(id - 1) * p->type_count + i]);
-		wire_end(&w, part);
-	}
-	for (uint32_t i = 0; i < record->label_count; i++)
+	pprof_encode_stack(&w, p, id);
+	pprof_encode_values(&w, p, id);
+	for (size_t i = 0; i < label_count; i++)
 		pprof_encode_label(&w, &labels[i]);
 	wire_end(&w, sample);
 	wire_out_done(&w);

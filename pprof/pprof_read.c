@@ -131,40 +131,19 @@ static int pprof_read_check_samples(struct pprof_read *profile)
 	return 0;
 }
 
-static bool pprof_read_is_good(const struct pprof_read *profile, const struct pprof_samples *s)
+/* PLAIN: the encoded profile. */
+static int pprof_read_decode_samples(struct pprof_read *profile, const struct buffer *plain)
 {
-	const size_t depth = MIN(s->location_count, (size_t)PPROF_MAX_FRAMES);
-	uint64_t index;
+	const struct pprof_samples_known known = { &profile->locations,
+		profile->message->n_sample_type, profile->message->n_string_table };
 
-	if (s->value_count != profile->message->n_sample_type)
-		return false;
-	for (size_t i = 0; i < depth && !s->same_stack; i++) {
-		if (!pprof_ids_get(&profile->locations, s->locations[i], &index))
-			return false;
-	}
-	for (size_t i = 0; i < MIN(s->label_count, (size_t)PPROF_MAX_LABELS); i++) {
-		if (!pprof_read_is_string(profile->message, s->labels[i].key) ||
-			!pprof_read_is_string(profile->message, s->labels[i].str))
-			return false;
-	}
-	return true;
+	return pprof_samples_init(
+		&profile->samples, cursor_over(plain->bytes, plain->size), &known);
 }
 
-static int pprof_read_check_encoded(struct pprof_read *profile)
-{
-	struct pprof_samples samples;
-	bool good = true;
-
-	pprof_read_samples(profile, &samples);
-	while (good && pprof_samples_next(&samples)) {
-		good = pprof_read_is_good(profile, &samples);
-		profile->most_locations = MAX(profile->most_locations, samples.location_count);
-		profile->most_labels = MAX(profile->most_labels, samples.label_count);
-	}
-	return good && !samples.rest.bad ? 0 : -EBADMSG;
-}
-
-static int pprof_read_check(struct pprof_read *profile, const char **ret_why)
+/* PLAIN: NULL if the message has its samples. */
+static int pprof_read_check(
+	struct pprof_read *profile, const struct buffer *plain, const char **ret_why)
 {
 	const Perftools__Profiles__Profile *p = profile->message;
 	int err;
@@ -184,8 +163,8 @@ static int pprof_read_check(struct pprof_read *profile, const char **ret_why)
 	if (err)
 		return err;
 	*ret_why = "a sample refers to something that is not there, or has too few values";
-	return profile->plain.size ? pprof_read_check_encoded(profile)
-				   : pprof_read_check_samples(profile);
+	return plain ? pprof_read_decode_samples(profile, plain)
+		     : pprof_read_check_samples(profile);
 }
 
 /* ---- reading ------------------------------------------------------------------------------- */
@@ -239,7 +218,7 @@ static int read_plain(int dir_fd, const char *path, struct buffer *plain)
 
 /* WHOLE: as pprof_read_at(). */
 static int pprof_read_decode(
-	struct buffer *plain, bool whole, struct pprof_read *profile, const char **ret_why)
+	const struct buffer *plain, bool whole, struct pprof_read *profile, const char **ret_why)
 {
 	int err;
 
@@ -247,14 +226,9 @@ static int pprof_read_decode(
 	map_init(&profile->locations.others, PPROF_READ_MAX_ENTRIES);
 	map_init(&profile->functions.others, PPROF_READ_MAX_ENTRIES);
 	arena_init(&profile->memory, UNPACKED_BYTES);
-	buffer_init(&profile->plain, PPROF_READ_PLAIN_BYTES);
-	if (whole) {
-		profile->plain = *plain;
-		buffer_init(plain, PPROF_READ_PLAIN_BYTES);
-	}
-	err = whole ? pprof_unpack(&profile->plain, &profile->memory, &profile->message)
+	err = whole ? pprof_unpack(plain, &profile->memory, &profile->message)
 		    : pprof_read_unpack(plain, &profile->message);
-	return err ? err : pprof_read_check(profile, ret_why);
+	return err ? err : pprof_read_check(profile, whole ? plain : NULL, ret_why);
 }
 
 static int pprof_read_below(int dir_fd, const char *path, bool whole,
@@ -288,11 +262,6 @@ int pprof_read_file(const char *path, struct pprof_read *ret_profile, const char
 	return pprof_read_below(AT_FDCWD, path, false, ret_profile, ret_why);
 }
 
-void pprof_read_samples(const struct pprof_read *profile, struct pprof_samples *ret_samples)
-{
-	pprof_samples_begin(ret_samples, cursor_over(profile->plain.bytes, profile->plain.size));
-}
-
 void pprof_read_deinit(struct pprof_read *profile)
 {
 	ProtobufCAllocator allocator = { budget_alloc, budget_free, NULL };
@@ -304,6 +273,6 @@ void pprof_read_deinit(struct pprof_read *profile)
 		arena_deinit(&profile->memory);
 	else if (profile->message)
 		perftools__profiles__profile__free_unpacked(profile->message, &allocator);
-	buffer_deinit(&profile->plain);
+	pprof_samples_deinit(&profile->samples);
 	*profile = (struct pprof_read){ 0 };
 }

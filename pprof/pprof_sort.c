@@ -91,23 +91,14 @@ static int sort_locations(const struct pprof *p, struct pprof_order *order)
 
 /* ---- samples -------------------------------------------------------------------------------- */
 
-static const uint32_t *sample_stack(const struct pprof *p, uint32_t id, uint32_t *ret_depth)
-{
-	const struct sample_record *record = (const void *)intern_text(&p->samples, id);
-	const struct label_record *labels = (const void *)(record + 1);
-
-	*ret_depth = record->location_count;
-	return (const void *)(labels + record->label_count);
-}
-
 static int compare_samples(const void *left, const void *right, void *context)
 {
 	const struct pprof *p = context;
 	const uint32_t a = *(const uint32_t *)left, b = *(const uint32_t *)right;
 	const uint32_t *numbers = p->order.location_ids;
 	uint32_t depth_a, depth_b;
-	const uint32_t *stack_a = sample_stack(p, a, &depth_a);
-	const uint32_t *stack_b = sample_stack(p, b, &depth_b);
+	const uint32_t *stack_a = pprof_stack_of(p, a, &depth_a);
+	const uint32_t *stack_b = pprof_stack_of(p, b, &depth_b);
 
 	while (depth_a && depth_b && stack_a[depth_a - 1] == stack_b[depth_b - 1]) {
 		depth_a--;

@@ -37,15 +37,9 @@ struct label_record {
 	uint32_t reserved; /* 0 */
 };
 
-/* Followed in memory by the label records, sorted by key, and the location ids. */
+/* A stack is its location ids, as uint32_t; a set of labels is label records, sorted by key. */
 struct sample_record {
-	uint32_t label_count, location_count;
-};
-
-enum {
-	SAMPLE_RECORD_MAX_BYTES = sizeof(struct sample_record) +
-				  PPROF_MAX_LABELS * sizeof(struct label_record) +
-				  PPROF_MAX_FRAMES * sizeof(uint32_t),
+	uint32_t stack, labels; /* numbers among those; 0 = none */
 };
 
 /* About a mapping's locations. */
@@ -76,17 +70,18 @@ struct pprof {
 	bool no_inlines;
 	struct pprof_order order;
 	size_t limit_bytes;
-	struct intern strings, mappings, functions, locations, samples;
+	struct intern strings, mappings, functions, locations, stacks, label_sets, samples;
 	struct mapping_facts *facts; /* by mapping id */
 	size_t facts_capacity;
 	int64_t *values; /* type_count per sample, starting with sample 1 */
 	size_t values_capacity;
-	uint32_t last_sample; /* 0 = none */
 	struct label_record last_labels[PPROF_MAX_LABELS]; /* of the last sample, in its order */
 	uint32_t *comments; /* string ids */
 	size_t comment_count, comment_capacity;
 };
 
 void pprof_order_deinit(struct pprof_order *order);
+/* The location ids of a sample, leaf first. */
+const uint32_t *pprof_stack_of(const struct pprof *p, uint32_t sample, uint32_t *ret_depth);
 /* Whether the location has lines and all of their functions have a name. */
 bool pprof_is_named(const struct pprof *p, const struct location_record *location);

@@ -65,13 +65,14 @@ struct stored_file {
 	size_t types[PPROF_MAX_TYPES]; /* numbers of its types in the merge */
 	bool counts[PPROF_MAX_TYPES], times[PPROF_MAX_TYPES]; /* what its types are */
 	size_t type_count;
-	struct pprof_samples samples; /* the sample that is added */
-	uint64_t stack[PPROF_MAX_FRAMES]; /* its stack in the merge */
-	size_t depth;
-	bool has_stack; /* it is there */
-	struct pprof_label labels[PPROF_MAX_LABELS]; /* of the sample that was added last */
-	size_t label_count;
-	bool has_last; /* one was added, and with this stack */
+	struct stored_labels *sets; /* what its sets of labels become, by number */
+};
+
+/* A set of labels of a file, as it is in the merge. */
+struct stored_labels {
+	bool known; /* the rest says so */
+	bool wanted;
+	uint32_t labels; /* number in the merge */
 };
 
 int stored_merge_create(const struct stored_merge_options *options, struct stored_merge **ret_merge)
@@ -220,25 +221,32 @@ static void stored_file_find_keys(struct stored_file *f)
 	}
 }
 
-static const struct pprof_sample_label *stored_file_label(const struct stored_file *f, int64_t key)
+/* Labels of a sample, as its file has them. */
+struct stored_set {
+	const struct pprof_sample_label *labels;
+	size_t count;
+};
+
+static const struct pprof_sample_label *stored_set_label(const struct stored_set *set, int64_t key)
 {
-	for (size_t i = 0; i < f->samples.label_count && key > 0; i++) {
-		if (f->samples.labels[i].key == key)
-			return &f->samples.labels[i];
+	for (size_t i = 0; i < set->count && key > 0; i++) {
+		if (set->labels[i].key == key)
+			return &set->labels[i];
 	}
 	return NULL;
 }
 
-static const char *stored_file_text(const struct stored_file *f, int64_t key)
+static const char *stored_file_text(
+	const struct stored_file *f, const struct stored_set *set, int64_t key)
 {
-	const struct pprof_sample_label *label = stored_file_label(f, key);
+	const struct pprof_sample_label *label = stored_set_label(set, key);
 
 	return label ? pprof_read_text(f->from, label->str) : "";
 }
 
-static const char *stored_file_group(const struct stored_file *f)
+static const char *stored_file_group(const struct stored_file *f, const struct stored_set *set)
 {
-	const char *group = stored_file_text(f, f->key_group);
+	const char *group = stored_file_text(f, set, f->key_group);
 
 	return *group ? group : f->source->group;
 }
@@ -250,55 +258,36 @@ static bool stored_merge_is_container(const char *id, const char *wanted)
 	return length >= SHORT_CONTAINER_ID ? !strncmp(id, wanted, length) : !strcmp(id, wanted);
 }
 
-static bool stored_merge_is_wanted(const struct stored_file *f)
+static bool stored_file_is_wanted(const struct stored_file *f, const struct stored_set *set)
 {
 	const struct stored_merge_options *o = &f->merge->options;
 
 	if (o->comm && *o->comm &&
-		strncmp(stored_file_text(f, f->key_comm), o->comm, COMM_BYTES) != 0)
+		strncmp(stored_file_text(f, set, f->key_comm), o->comm, COMM_BYTES) != 0)
 		return false;
-	if (o->group && *o->group && strcmp(stored_file_group(f), o->group) != 0)
+	if (o->group && *o->group && strcmp(stored_file_group(f, set), o->group) != 0)
 		return false;
 	return !o->container || !*o->container ||
-	       stored_merge_is_container(stored_file_text(f, f->key_container), o->container);
+	       stored_merge_is_container(stored_file_text(f, set, f->key_container), o->container);
 }
 
-/* The minute of a sample, from 0 on. False if that is not wanted. */
-static bool stored_file_minute(const struct stored_file *f, unsigned int *ret_minute)
+/* The minute of samples, from 0 on. False if that is not wanted. */
+static bool stored_file_minute(
+	const struct stored_file *f, const struct stored_set *set, unsigned int *ret_minute)
 {
 	const struct pprof_sample_label *label;
 
 	*ret_minute = f->source->minute;
 	if (!f->source->all_minutes || stored_merge_replaces(f->merge->options.form))
 		return true;
-	label = stored_file_label(f, f->key_minute);
+	label = stored_set_label(set, f->key_minute);
 	if (!label || label->num < 1 || label->num > MAX_MINUTES)
 		return false;
 	*ret_minute = (unsigned int)label->num - 1;
 	return f->source->minutes >> *ret_minute & 1;
 }
 
-/* ---- samples -------------------------------------------------------------------------------- */
-
-static void stored_merge_sum(int64_t *sum, int64_t value)
-{
-	if (__builtin_add_overflow(*sum, value, sum))
-		*sum = INT64_MAX;
-}
-
-static void stored_file_values(const struct stored_file *f, int64_t values[PPROF_MAX_TYPES])
-{
-	memset(values, 0, PPROF_MAX_TYPES * sizeof(*values));
-	for (size_t i = 0; i < f->type_count; i++) {
-		const int64_t value = f->samples.values[i];
-
-		values[f->types[i]] = value;
-		if (f->counts[i])
-			stored_merge_sum(&f->merge->count, value);
-		if (f->times[i])
-			stored_merge_sum(&f->merge->time_ns, value);
-	}
-}
+/* ---- labels --------------------------------------------------------------------------------- */
 
 /* Whether the merge has a label of the file's samples, too. */
 static bool stored_file_keeps(const struct stored_file *f, const struct pprof_sample_label *label)
@@ -312,14 +301,14 @@ static bool stored_file_keeps(const struct stored_file *f, const struct pprof_sa
 	return !stored_merge_replaces(form) || label->str || label->num_unit != f->unit_id;
 }
 
-static int stored_file_labels(
-	struct stored_file *f, struct pprof_label labels[PPROF_MAX_LABELS], size_t *ret_count)
+static int stored_file_labels(struct stored_file *f, const struct stored_set *set,
+	struct pprof_label labels[PPROF_MAX_LABELS], size_t *ret_count)
 {
 	int err = 0;
 
 	*ret_count = 0;
-	for (size_t i = 0; i < f->samples.label_count && !err; i++) {
-		const struct pprof_sample_label *label = &f->samples.labels[i];
+	for (size_t i = 0; i < set->count && !err; i++) {
+		const struct pprof_sample_label *label = &set->labels[i];
 
 		if (stored_file_keeps(f, label))
 			err = pprof_copy_label(&f->copy, label, &labels[(*ret_count)++]);
@@ -335,13 +324,13 @@ static int64_t stored_file_number(const struct stored_file *f, unsigned int minu
 	return (int64_t)f->first + (f->source->all_minutes ? __builtin_popcount(before) : 0);
 }
 
-/* Adds what the form of the merge says of a sample. */
-static size_t stored_file_more_labels(const struct stored_file *f, unsigned int minute,
-	struct pprof_label labels[PPROF_MAX_LABELS], size_t count)
+/* Adds what the form of the merge says of samples. */
+static size_t stored_file_more_labels(const struct stored_file *f, const struct stored_set *set,
+	unsigned int minute, struct pprof_label labels[PPROF_MAX_LABELS], size_t count)
 {
 	enum stored_merge_form form = f->merge->options.form;
 
-	if (form != STORED_MERGE_SUM && *f->source->group && !stored_file_label(f, f->key_group))
+	if (form != STORED_MERGE_SUM && *f->source->group && !stored_set_label(set, f->key_group))
 		labels[count++] =
 			(struct pprof_label){ .key = GROUP_LABEL, .text = f->source->group };
 	if (form == STORED_MERGE_BY_FILE)
@@ -355,46 +344,94 @@ static size_t stored_file_more_labels(const struct stored_file *f, unsigned int 
 	return count;
 }
 
-static int stored_file_stack(struct stored_file *f)
-{
-	if (f->has_stack)
-		return 0;
-	f->has_stack = true;
-	f->has_last = false;
-	return pprof_copy_locations(
-		&f->copy, f->samples.locations, f->samples.location_count, f->stack, &f->depth);
-}
-
-/* Adds VALUES. A sample is mostly the one before again, at another minute. */
-static int stored_file_add_values(struct stored_file *f, const int64_t *values,
-	const struct pprof_label *labels, size_t label_count)
-{
-	if (f->has_last && f->label_count == label_count &&
-		!memcmp(f->labels, labels, label_count * sizeof(*labels)))
-		return pprof_sample_again(f->merge->pprof, values);
-	f->has_last = true;
-	memcpy(f->labels, labels, label_count * sizeof(*labels));
-	f->label_count = label_count;
-	return pprof_sample(f->merge->pprof, f->stack, f->depth, values, labels, label_count);
-}
-
-static int stored_file_add_sample(struct stored_file *f)
+static int stored_file_make_labels(
+	struct stored_file *f, const struct stored_set *set, struct stored_labels *ret_labels)
 {
 	struct pprof_label labels[PPROF_MAX_LABELS];
-	int64_t values[PPROF_MAX_TYPES];
-	size_t label_count;
+	size_t count = 0;
 	unsigned int minute;
 	int err;
 
-	f->has_stack &= f->samples.same_stack;
-	if (!stored_merge_is_wanted(f) || !stored_file_minute(f, &minute))
+	ret_labels->known = true;
+	ret_labels->wanted = stored_file_is_wanted(f, set) && stored_file_minute(f, set, &minute);
+	if (!ret_labels->wanted)
 		return 0;
-	err = stored_file_stack(f) ?: stored_file_labels(f, labels, &label_count);
+	err = stored_file_labels(f, set, labels, &count);
 	if (err)
 		return err;
-	stored_file_values(f, values);
-	label_count = stored_file_more_labels(f, minute, labels, label_count);
-	return stored_file_add_values(f, values, labels, label_count);
+	count = stored_file_more_labels(f, set, minute, labels, count);
+	return pprof_labels(f->merge->pprof, labels, count, &ret_labels->labels);
+}
+
+/* What becomes of set NUMBER, which many samples have. */
+static int stored_file_set(
+	struct stored_file *f, uint32_t number, const struct stored_labels **ret_labels)
+{
+	const struct pprof_samples *s = &f->from->samples;
+	const struct pprof_sample_part *part = &s->sets[number];
+	const struct stored_set set = { s->labels + part->first, part->count };
+	struct stored_labels *labels = &f->sets[number];
+
+	*ret_labels = labels;
+	return labels->known ? 0 : stored_file_make_labels(f, &set, labels);
+}
+
+/* ---- samples -------------------------------------------------------------------------------- */
+
+static void stored_merge_sum(int64_t *sum, int64_t value)
+{
+	if (__builtin_add_overflow(*sum, value, sum))
+		*sum = INT64_MAX;
+}
+
+static void stored_file_values(
+	const struct stored_file *f, const int64_t *from, int64_t values[PPROF_MAX_TYPES])
+{
+	memset(values, 0, PPROF_MAX_TYPES * sizeof(*values));
+	for (size_t i = 0; i < f->type_count; i++) {
+		const int64_t value = from[i];
+
+		values[f->types[i]] = value;
+		if (f->counts[i])
+			stored_merge_sum(&f->merge->count, value);
+		if (f->times[i])
+			stored_merge_sum(&f->merge->time_ns, value);
+	}
+}
+
+static int stored_file_stack(struct stored_file *f, uint32_t number, uint32_t *ret_stack)
+{
+	const struct pprof_samples *s = &f->from->samples;
+	const struct pprof_sample_part *part = &s->stacks[number];
+	uint64_t stack[PPROF_MAX_FRAMES];
+	int err = pprof_copy_locations(&f->copy, s->locations + part->first, part->count, stack);
+
+	return err ? err : pprof_stack(f->merge->pprof, stack, part->count, ret_stack);
+}
+
+/* Adds the wanted samples. Neighbours mostly have the same stack. */
+static int stored_file_add_rows(struct stored_file *f)
+{
+	const struct pprof_samples *s = &f->from->samples;
+	uint32_t last = UINT32_MAX, stack = 0;
+	int64_t values[PPROF_MAX_TYPES];
+	const struct stored_labels *set;
+	int err = 0;
+
+	for (size_t i = 0; i < s->count && !err; i++) {
+		const struct pprof_sample_row *row = &s->rows[i];
+
+		err = stored_file_set(f, row->labels, &set);
+		if (err || !set->wanted)
+			continue;
+		if (row->stack != last)
+			err = stored_file_stack(f, row->stack, &stack);
+		last = row->stack;
+		stored_file_values(f, pprof_samples_values(s, i), values);
+		if (!err)
+			err = pprof_sample_of(f->merge->pprof, stack, set->labels, values);
+	}
+	return err;
 }
 
 /* Whether all of its samples are wanted. */
@@ -410,12 +447,15 @@ static int stored_file_add_samples(struct stored_file *f)
 {
 	int err = pprof_copy_init(&f->copy, f->merge->pprof, f->from);
 
+	f->sets = calloc(f->from->samples.set_count, sizeof(*f->sets));
+	if (!err && !f->sets)
+		err = -ENOMEM;
 	if (!err && stored_file_is_whole(f))
 		err = pprof_copy_all(&f->copy);
-	pprof_read_samples(f->from, &f->samples);
-	while (!err && pprof_samples_next(&f->samples))
-		err = stored_file_add_sample(f);
+	if (!err)
+		err = stored_file_add_rows(f);
 	pprof_copy_deinit(&f->copy);
+	free(take(f->sets));
 	return err;
 }
 
@@ -554,8 +594,8 @@ static bool stored_merge_fits(const struct pprof_read *profile)
 {
 	const MESSAGE(Profile) *p = profile->message;
 
-	if (profile->most_locations > PPROF_MAX_FRAMES ||
-		profile->most_labels > PPROF_MAX_LABELS - MORE_LABELS)
+	if (profile->samples.most_locations > PPROF_MAX_FRAMES ||
+		profile->samples.most_labels > PPROF_MAX_LABELS - MORE_LABELS)
 		return false;
 	for (size_t i = 0; i < p->n_location; i++) {
 		if (p->location[i]->n_line > PPROF_MAX_LINES)
