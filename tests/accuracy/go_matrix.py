@@ -292,7 +292,9 @@ def judge_between(samples, kind):
     count = sum(s["values"][0] for s in outside)
     known = sum(s["values"][0] for s in outside
                 if "goid" in s["numbers"] or LABEL in s["labels"] or "go_state" in s["labels"])
-    return "; %d of %d samples between calls are of a goroutine" % (known, count) if known or count < MIN_BETWEEN else ""
+    if known <= WRONG * count and count >= MIN_BETWEEN:
+        return ""
+    return "; %d of %d samples between calls are of a goroutine" % (known, count)
 
 
 def judge_unknown(version, name, samples, said):
