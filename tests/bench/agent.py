@@ -126,23 +126,36 @@ def agent_figures(hz, seconds, cache, window="10s"):
         shutil.rmtree(agent.store, ignore_errors=True)
 
 
-def peer_run(argv, seconds, env=None):
-    """(CPU s, peak RSS MB) of a program that ends by itself after SECONDS."""
+def peer_run(argv, wait_for_start, env=None):
+    """(CPU s after its start, peak RSS MB, output) of a program that ends by itself."""
     p = subprocess.Popen(argv, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, env=env)
     with p.stdout:
-        text = p.stdout.read().decode(errors="replace")
+        text = wait_for_start(p)
+        started = run_seconds(p.pid)
+        text += p.stdout.read().decode(errors="replace")
     _, status, usage = os.wait4(p.pid, 0)
     p.returncode = os.waitstatus_to_exitcode(status)
     if p.returncode:
         raise subprocess.CalledProcessError(p.returncode, argv, text)
-    return usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1024, text
+    return usage.ru_utime + usage.ru_stime - started, usage.ru_maxrss / 1024, text
+
+
+def perf_started(_perf):
+    """It reads its rings when they are rather full, seconds later."""
+    time.sleep(1.5)
+    return ""
+
+
+def bcc_started(bcc):
+    """It says so."""
+    return bcc.stdout.readline().decode(errors="replace")
 
 
 def run_of_perf(hz, seconds):
     """CPU s, samples, peak MB"""
     out = scratch("perf-%d.data" % hz)
     cpu, rss, _ = peer_run(["perf", "record", "-B", "-a", "-g", "-F", str(hz), "-e", "cpu-clock",
-                               "-o", out, "--", "sleep", str(seconds)], seconds)
+                        "-o", out, "--", "sleep", str(seconds)], perf_started)
     text = subprocess.run(["perf", "script", "-F", "time", "-i", out], capture_output=True,
                           text=True, check=True).stdout
     return cpu, text.count(":"), rss
@@ -167,11 +180,11 @@ def bcc_sources():
 
 def run_of_bcc(hz, seconds):
     """CPU s, samples, peak MB"""
-    env = dict(os.environ)
+    env = dict(os.environ, PYTHONUNBUFFERED="1")
     sources = bcc_sources()
     if sources:
         env["BCC_KERNEL_SOURCE"] = sources
-    cpu, rss, text = peer_run(["profile-bpfcc", "-f", "-F", str(hz), str(seconds)], seconds, env)
+    cpu, rss, text = peer_run(["profile-bpfcc", "-f", "-F", str(hz), str(seconds)], bcc_started, env)
     samples = sum(int(n) for n in re.findall(r" (\d+)$", text, re.M))
     return cpu, samples, rss
 
@@ -195,16 +208,16 @@ def churn(cache, storm, hz=97, seconds=12):
 
 
 def beside(show, hz, us, name, program, run_of, seconds, runs):
-    """A peer's CPU time for a sample, without what its start costs: a run of a second is subtracted."""
+    """A peer's CPU time for a sample, without what its start costs."""
     if not shutil.which(program):
         show("  " + name, "not installed")
         return
     try:
-        start, whole = (medians([run_of(hz, s) for _ in range(runs)]) for s in (1, 1 + seconds))
+        cpu, samples, rss = medians([run_of(hz, seconds) for _ in range(runs)])
     except subprocess.CalledProcessError as e:
         show("  " + name, "died: status %d" % e.returncode)
         return
-    peer_us, rss = 1e6 * (whole[0] - start[0]) / max(whole[1] - start[1], 1), whole[2]
+    peer_us = 1e6 * cpu / max(samples, 1)
     show("  " + name, "%.1f us, peak %.1f MB" % (peer_us, rss), "ratio %.2f" % (us / peer_us))
 
 
