@@ -89,7 +89,8 @@ int daemon_schedule_budget(struct daemon *d)
 	d->budget_timer = -1;
 	if (d->settings.cpu_share <= 0)
 		return 0;
-	return loop_timer(d->loop, BUDGET_LOOK_NS, BUDGET_LOOK_NS, on_budget, d, &d->budget_timer);
+	return loop_timer(
+		d->loop, LOOP_NEXT_MULTIPLE, BUDGET_LOOK_NS, on_budget, d, &d->budget_timer);
 }
 
 int daemon_choose_pods(struct daemon *d, bool changed)
@@ -363,7 +364,8 @@ static int start_timers(struct daemon *d)
 	if (!err)
 		err = daemon_schedule_budget(d);
 	if (!err)
-		err = loop_timer(d->loop, PODS_LOOK_NS, PODS_LOOK_NS, on_pods, d, &d->pods_timer);
+		err = loop_timer(
+			d->loop, LOOP_NEXT_MULTIPLE, PODS_LOOK_NS, on_pods, d, &d->pods_timer);
 	if (!err && watchdog)
 		err = loop_timer(
 			d->loop, watchdog / 2, watchdog / 2, on_watchdog, d, &d->watchdog_timer);

@@ -31,6 +31,11 @@ void loop_remove(struct loop *loop, int fd);
  */
 void loop_set_events(struct loop *loop, int fd, uint32_t epoll_events);
 /*
+ * Instead of the delay of a periodic timer: when CLOCK_MONOTONIC is next a multiple of the
+ * interval. For what need not begin at a certain time: such timers wake the process together.
+ */
+#define LOOP_NEXT_MULTIPLE UINT64_MAX
+/*
  * Calls FN after DELAY_NS and, unless INTERVAL_NS is 0, every INTERVAL_NS from then on
  * (CLOCK_MONOTONIC; missed expirations are skipped). *RET_TIMER is for loop_cancel() and
  * loop_retime(). Uses no descriptor; fails only beyond TIMERS_RESERVED timers, if memory is short.

@@ -63,11 +63,13 @@ void timers_set(struct timers *t)
 }
 
 /* Never due at once: a callback that adds its timer again would run forever. */
-static uint64_t due_in(uint64_t delay_ns)
+static uint64_t due_in(uint64_t delay_ns, uint64_t interval_ns)
 {
-	uint64_t due_ns;
+	uint64_t now_ns = clock_monotonic_ns(), due_ns;
 
-	if (__builtin_add_overflow(clock_monotonic_ns(), MAX(delay_ns, UINT64_C(1)), &due_ns))
+	if (delay_ns == TIMERS_NEXT_MULTIPLE && interval_ns)
+		delay_ns = interval_ns - now_ns % interval_ns;
+	if (__builtin_add_overflow(now_ns, MAX(delay_ns, UINT64_C(1)), &due_ns))
 		return UINT64_MAX - 1;
 	return due_ns;
 }
@@ -91,7 +93,7 @@ int timers_add(struct timers *t, const struct timer *timer, uint64_t delay_ns, u
 	added = &t->all[t->count++];
 	*added = *timer;
 	added->name = ++t->last_name;
-	added->due_ns = due_in(delay_ns);
+	added->due_ns = due_in(delay_ns, timer->interval_ns);
 	if (added->due_ns < t->set_ns)
 		timers_set_to(t, added->due_ns);
 	*ret_name = added->name;
@@ -106,7 +108,7 @@ int timers_retime(struct timers *t, uint32_t name, uint64_t delay_ns, uint64_t i
 		return -EINVAL;
 	if (!timer || !timer->interval_ns)
 		return -ENOENT;
-	timer->due_ns = due_in(delay_ns);
+	timer->due_ns = due_in(delay_ns, interval_ns);
 	timer->interval_ns = interval_ns;
 	if (timer->due_ns < t->set_ns)
 		timers_set_to(t, timer->due_ns);

@@ -12,8 +12,9 @@ enum {
 
 static void on_program(void *context, struct process *p)
 {
-	const struct sampler *sampler = context;
+	struct sampler *sampler = context;
 
+	sampler->news = true;
 	sampler_program_known(context, p);
 	sampler_trace_program(context, p);
 	if (sampler->latency_probes)
@@ -35,6 +36,9 @@ static void on_ended(void *context, struct process *p)
 
 static void on_mapped(void *context, struct process *p, const struct mapping *mapping)
 {
+	struct sampler *sampler = context;
+
+	sampler->news = true;
 	sampler_runtime_mapped(context, p, mapping);
 	sampler_latency_mapped(context, p, mapping);
 }

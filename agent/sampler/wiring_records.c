@@ -26,6 +26,9 @@ static void on_call(void *context, uint64_t time_ns, const struct abi_call *call
 
 static void on_trace(void *context, const struct abi_trace_event *event)
 {
+	struct sampler *sampler = context;
+
+	sampler->news = true;
 	sampler_trace_event(context, event);
 }
 

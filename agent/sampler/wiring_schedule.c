@@ -41,11 +41,14 @@ static void on_drained(void *context)
 	sampler_begin_kernel_symbols(sampler);
 }
 
-static bool on_was_sampled(void *context)
+/* Until the first sample, programs are new whether or not a record has told of them. */
+static bool on_saw_news(void *context)
 {
-	const struct sampler *sampler = context;
+	struct sampler *sampler = context;
+	bool news = sampler->news || !intake_first_sample_ns(&sampler->intake);
 
-	return intake_first_sample_ns(&sampler->intake) != 0;
+	sampler->news = false;
+	return news;
 }
 
 /* ---- upkeep --------------------------------------------------------------------------------- */
@@ -154,7 +157,7 @@ int sampler_schedule_init(struct sampler *sampler)
 							.fd = collect_fd(sampler->collect),
 							.drain = on_drain,
 							.drained = on_drained,
-							.was_sampled = on_was_sampled,
+							.saw_news = on_saw_news,
 							.context = sampler,
 						});
 

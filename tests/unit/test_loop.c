@@ -19,6 +19,8 @@
 
 enum { MS = 1000000 };
 
+static const uint64_t HOUR_NS = UINT64_C(3600000000000);
+
 struct fixture {
 	struct loop *loop;
 	int pipe[2], other_pipe[2];
@@ -202,15 +204,33 @@ static void retimed_timer_keeps_its_new_interval(void **state)
 	struct fixture *f = *state;
 
 	f->stop_after = 3;
-	assert_int_equal(loop_timer(f->loop, UINT64_C(3600000000000), UINT64_C(3600000000000),
-				 timer_fired, f, &f->timer),
-		0);
+	assert_int_equal(loop_timer(f->loop, HOUR_NS, HOUR_NS, timer_fired, f, &f->timer), 0);
 	assert_int_equal(loop_retime(f->loop, f->timer, MS, 0), -EINVAL);
 	assert_int_equal(loop_retime(f->loop, f->timer + 1, MS, MS), -ENOENT);
 	assert_int_equal(loop_retime(f->loop, f->timer, MS, MS), 0);
 	assert_int_equal(loop_run(f->loop), 0);
 	assert_int_equal(f->timer_calls, 3);
 	loop_cancel(f->loop, f->timer);
+}
+
+static void timers_at_multiples_are_due_together(void **state)
+{
+	const struct timer hourly = { .interval_ns = HOUR_NS, .fn = timer_fired };
+	const struct timer often = { .interval_ns = HOUR_NS / 4, .fn = timer_fired };
+	uint64_t before_ns = clock_monotonic_ns();
+	autocall(timers_deinit) struct timers timers;
+	uint32_t name, other;
+
+	(void)state;
+	assert_int_equal(timers_init(&timers), 0);
+	assert_int_equal(timers_add(&timers, &hourly, LOOP_NEXT_MULTIPLE, &name), 0);
+	assert_int_equal(timers.all[0].due_ns % HOUR_NS, 0);
+	assert_true(timers.all[0].due_ns > before_ns);
+	assert_int_equal(timers_add(&timers, &often, 5 * HOUR_NS, &other), 0);
+	assert_int_equal(timers_retime(&timers, other, LOOP_NEXT_MULTIPLE, HOUR_NS / 4), 0);
+	assert_int_equal(timers.all[1].due_ns % (HOUR_NS / 4), 0);
+	assert_true(timers.all[1].due_ns > before_ns);
+	assert_true(timers.all[1].due_ns - before_ns < HOUR_NS);
 }
 
 /* Order must hold although removal moves the last timer into the freed slot. */
@@ -375,6 +395,7 @@ int main(void)
 		LOOP_TEST(periodic_timer_fires_again),
 		LOOP_TEST(retimed_timer_keeps_its_new_interval),
 		LOOP_TEST(cancelled_timer_does_not_fire),
+		cmocka_unit_test(timers_at_multiples_are_due_together),
 		cmocka_unit_test(timers_of_equal_time_fire_in_order_of_creation),
 		LOOP_TEST(fired_timers_name_is_not_reused),
 		LOOP_TEST(timer_may_cancel_itself),

@@ -8,17 +8,26 @@
 #include "base/log.h"
 
 static const uint64_t ACTIVE_NS = 100000000;
-/* Saves wake-ups on an idle machine, where there is nothing to notice. */
+/* Only samples of what is known: half of what the sampler's own rings hold (ring_sizes.c). */
+static const uint64_t CALM_NS = 250000000;
+/* An idle machine, where there is nothing to notice. */
 static const uint64_t IDLE_NS = 500000000;
 
-static void drains_set_idle(struct drains *d, bool idle)
+static void drains_set_interval(struct drains *d, uint64_t interval_ns)
 {
-	uint64_t interval_ns = idle ? IDLE_NS : ACTIVE_NS;
-
-	if (idle == d->idle)
+	if (interval_ns == d->interval_ns)
 		return;
-	if (!loop_retime(d->options.loop, d->timer, interval_ns, interval_ns))
-		d->idle = idle;
+	if (!loop_retime(d->options.loop, d->timer, LOOP_NEXT_MULTIPLE, interval_ns))
+		d->interval_ns = interval_ns;
+}
+
+static uint64_t drains_interval_after(const struct drains *d, int64_t got)
+{
+	bool news = d->options.saw_news(d->options.context);
+
+	if (got < 0 || news)
+		return ACTIVE_NS;
+	return got ? CALM_NS : IDLE_NS;
 }
 
 void drains_now(struct drains *d)
@@ -33,7 +42,7 @@ void drains_now(struct drains *d)
 		log_warn("reading the ring buffers failed, ignoring", "error=%d", (int)got);
 	loop_step(owner->loop, "pending walks");
 	owner->drained(owner->context);
-	drains_set_idle(d, got == 0 && owner->was_sampled(owner->context));
+	drains_set_interval(d, drains_interval_after(d, got));
 }
 
 static void drains_ready(void *context, int fd, uint32_t events)
@@ -58,7 +67,8 @@ int drains_init(struct drains *d, const struct drains_options *options)
 	if (err)
 		return err;
 	d->options = *options;
-	err = loop_timer(options->loop, ACTIVE_NS, ACTIVE_NS, drains_timer, d, &d->timer);
+	d->interval_ns = ACTIVE_NS;
+	err = loop_timer(options->loop, LOOP_NEXT_MULTIPLE, ACTIVE_NS, drains_timer, d, &d->timer);
 	if (err)
 		drains_deinit(d);
 	return err;

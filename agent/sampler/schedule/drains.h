@@ -3,7 +3,8 @@
 /*
  * When the rings are drained: as soon as one of them is rather full, which its descriptor says, and
  * else by a timer, which bounds how late a new process, module or program of a runtime is noticed.
- * The timer slows down while there is nothing to read. One thread, the loop's.
+ * The timer slows down while nothing new happens: wake-ups are what a few samples cost most.
+ * One thread, the loop's.
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -17,15 +18,15 @@ struct drains_options {
 	int64_t (*drain)(void *context);
 	/* What is to be done after each drain. */
 	void (*drained)(void *context);
-	/* Whether there was a sample so far: before the first one the timer stays fast. */
-	bool (*was_sampled)(void *context);
+	/* Whether the last drain read something that may ask for another one soon. */
+	bool (*saw_news)(void *context);
 	void *context;
 };
 
 struct drains {
 	struct drains_options options;
 	int timer; /* -1 = none */
-	bool idle; /* the timer is slow, as the last drain found nothing */
+	uint64_t interval_ns; /* of the timer */
 };
 
 /* Returns a negative errno, and leaves nothing in the loop. */

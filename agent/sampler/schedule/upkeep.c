@@ -37,7 +37,7 @@ static void upkeep_run(void *context)
 int upkeep_init(struct upkeep *u, const struct upkeep_options *options)
 {
 	*u = (struct upkeep){ .options = *options, .timer = -1 };
-	return loop_timer(options->loop, UPKEEP_NS, UPKEEP_NS, upkeep_run, u, &u->timer);
+	return loop_timer(options->loop, LOOP_NEXT_MULTIPLE, UPKEEP_NS, upkeep_run, u, &u->timer);
 }
 
 void upkeep_deinit(struct upkeep *u)
