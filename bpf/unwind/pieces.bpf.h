@@ -42,12 +42,40 @@ struct {
 } unfinished_records SEC(".maps");
 
 /*
+ * Reads chunk I of both stacks into TO. Returns false where they end. A global function, as
+ * unwind_frame(): the verifier checks it once, and not for each chunk.
+ */
+__noinline int unwind_read_piece(__u32 i)
+{
+	__u32 key = scratch_slot(), at = i * ABI_UNFINISHED_CHUNK_BYTES, room;
+	struct unfinished_record *to = bpf_map_lookup_elem(&unfinished_records, &key);
+	__u64 address;
+
+	if (!to || i >= ABI_UNFINISHED_CHUNKS)
+		return false;
+	room = to->rest.other_room;
+	address = at < room ? to->rest.other_address + at : to->rest.stack_address + (at - room);
+	if (!read_user(to->stack + at, ABI_UNFINISHED_CHUNK_BYTES, address)) {
+		to->end = at + ABI_UNFINISHED_CHUNK_BYTES;
+		return true;
+	}
+	if (at >= room) {
+		if (at >= to->end + UNFINISHED_HOLE_BYTES)
+			return false;
+		__builtin_memset(to->stack + at, 0xff, ABI_UNFINISHED_CHUNK_BYTES);
+		return true;
+	}
+	to->end = at + ABI_UNFINISHED_CHUNK_BYTES;
+	to->rest.other_bytes = at < to->rest.other_bytes ? at : to->rest.other_bytes;
+	return true;
+}
+
+/*
  * Reads the pieces that `rest` describes into the CPU's unfinished record: that of the other
  * stack into the room reserved for it, then the stack itself, up to its end or LIMIT bytes in all.
  * Chunks never cross a page. other_bytes becomes the readable bytes up to the first gap. The stack
  * may have pages that were never touched, in the middle of large local variables: they are filled
- * with ones, which are neither code nor an address. Returns the bytes, room included. A global
- * function, as unwind_frame(): the verifier checks it once.
+ * with ones, which are neither code nor an address. Returns the bytes, room included.
  */
 __noinline int unwind_read_stacks(__u32 limit)
 {
@@ -57,28 +85,9 @@ __noinline int unwind_read_stacks(__u32 limit)
 	if (!to)
 		return 0;
 	to->end = 0;
-	for (i = 0; i < ABI_UNFINISHED_CHUNKS; i++) {
-		/* Reloaded, or the verifier would follow its value through each iteration. */
-		__u32 room = *(volatile __u32 *)&to->rest.other_room;
-		__u32 at = i * ABI_UNFINISHED_CHUNK_BYTES;
-		__u64 address = at < room ? to->rest.other_address + at
-					  : to->rest.stack_address + (at - room);
-
-		if (at + ABI_UNFINISHED_CHUNK_BYTES > limit)
+	for (i = 0; i < ABI_UNFINISHED_CHUNKS; i++)
+		if ((i + 1) * ABI_UNFINISHED_CHUNK_BYTES > limit || !unwind_read_piece(i))
 			break;
-		if (!read_user(to->stack + at, ABI_UNFINISHED_CHUNK_BYTES, address)) {
-			to->end = at + ABI_UNFINISHED_CHUNK_BYTES;
-			continue;
-		}
-		if (at >= room) {
-			if (at >= *(volatile __u32 *)&to->end + UNFINISHED_HOLE_BYTES)
-				break;
-			__builtin_memset(to->stack + at, 0xff, ABI_UNFINISHED_CHUNK_BYTES);
-			continue;
-		}
-		to->end = at + ABI_UNFINISHED_CHUNK_BYTES;
-		to->rest.other_bytes = at < to->rest.other_bytes ? at : to->rest.other_bytes;
-	}
 	/* A deeper stack goes on behind the hole. */
 	return i == ABI_UNFINISHED_CHUNKS && limit > ABI_UNFINISHED_STACK_BYTES
 		       ? ABI_UNFINISHED_STACK_BYTES
@@ -195,6 +204,7 @@ __noinline int unwind_chunk_sent(__u64 error)
 enum {
 	RETURNS_NEAR_BYTES = 1 << 20, /* this close to sp is data */
 	RETURNS_MIN_CODE = 1 << 16,
+	RETURNS_AT_ONCE = 16,
 };
 
 /* Whether WORD, on a stack at SP, may be an address of code. */
@@ -226,8 +236,12 @@ __noinline int unwind_note_return(__u32 word, __u64 address)
 	return 0;
 }
 
-/* Finds them in the BYTES that were read of both stacks. */
-__noinline int unwind_find_returns(__u32 bytes)
+/*
+ * Looks for them in RETURNS_AT_ONCE words of the stack from the one with number FIRST on, if they
+ * are among the BYTES that were read. Returns how many words it looked at. A global function, as
+ * above.
+ */
+__noinline int unwind_find_some_returns(__u32 first, __u32 bytes)
 {
 	__u32 key = scratch_slot(), i;
 	struct unfinished_record *to = bpf_map_lookup_elem(&unfinished_records, &key);
@@ -235,9 +249,8 @@ __noinline int unwind_find_returns(__u32 bytes)
 
 	if (!to)
 		return 0;
-	to->returns.count = 0;
-	begin = to->rest.other_room + (__u32)(to->rest.sp - to->rest.stack_address);
-	for (i = 0; i < ABI_RETURN_WORDS; i++) {
+	begin = to->rest.other_room + (__u32)(to->rest.sp - to->rest.stack_address) + first * 8;
+	for (i = 0; i < RETURNS_AT_ONCE; i++) {
 		__u32 at = begin + i * 8;
 		__u64 word;
 
@@ -246,9 +259,28 @@ __noinline int unwind_find_returns(__u32 bytes)
 			break;
 		word = *(const __u64 *)(to->stack + (at & ~7U));
 		if (unwind_may_be_code(word, to->rest.sp))
-			unwind_note_return(i, word);
+			unwind_note_return(first + i, word);
 	}
-	to->returns.words = i;
+	return i;
+}
+
+/* Finds them in the BYTES that were read of both stacks. */
+__noinline int unwind_find_returns(__u32 bytes)
+{
+	__u32 key = scratch_slot(), words = 0;
+	struct unfinished_record *to = bpf_map_lookup_elem(&unfinished_records, &key);
+
+	if (!to)
+		return 0;
+	to->returns.count = 0;
+	for (__u32 i = 0; i < ABI_RETURN_WORDS; i += RETURNS_AT_ONCE) {
+		int found = unwind_find_some_returns(i, bytes);
+
+		words += found;
+		if (found != RETURNS_AT_ONCE)
+			break;
+	}
+	to->returns.words = words;
 	return 0;
 }
 
