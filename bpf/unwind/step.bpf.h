@@ -78,10 +78,19 @@ UNWIND_INLINE struct unwind_parts unwind_parts_of(const abi_u8 *region, __u32 pa
 	return parts;
 }
 
-/* All ones if A < B, else 0. Without a branch: the verifier would follow both sides. */
+/* 1 if A < B, else 0. Without a branch: the verifier would follow both sides. */
 UNWIND_INLINE __u64 unwind_below(__u64 a, __u64 b)
 {
-	return (__u64)((__s64)(a - b) >> 63);
+	return (a - b) >> 63;
+}
+
+/*
+ * TO with the bits MASK of FROM if CHOSEN is all ones, TO if it is 0. The verifier follows both
+ * values of such a number when a constant is combined with it (6.18), so MASK must not be.
+ */
+UNWIND_INLINE __u64 unwind_chosen(__u64 to, __u64 from, __u64 mask, __u64 chosen)
+{
+	return to ^ (((to ^ from) & mask) & chosen);
 }
 
 /* At least 33 bits from bit AT of the region on. */
@@ -122,7 +131,7 @@ UNWIND_INLINE bool unwind_next_change(struct unwind_bucket *b, const abi_u8 *reg
 	__u64 other = ((bits & 15) + 1) >> 4;
 	__u64 next = bits >> UNWIND_NIBBLE_BITS;
 	__u64 code = unwind_u16(region, codes + 2 * (bits & 15));
-	__u64 kind, nibbles, named, number, distance, used, rule;
+	__u64 kind, nibbles, names, number, distance, used, rule;
 
 	/* The code of a change without one. */
 	code &= other - 1;
@@ -133,12 +142,12 @@ UNWIND_INLINE bool unwind_next_change(struct unwind_bucket *b, const abi_u8 *reg
 	next >>= other * UNWIND_NIBBLE_BITS;
 	kind = code & (ABI_CHANGE_KINDS - 1);
 	nibbles = code >> ABI_CODE_NIBBLES_SHIFT & ABI_CODE_NIBBLES;
-	named = unwind_below(kind, ABI_CHANGE_TO + 1);
-	number = next & 255 & named;
-	next >>= UNWIND_NUMBER_BITS & named;
+	names = unwind_below(kind, ABI_CHANGE_TO + 1);
+	number = (next & 255) & (0 - names);
+	next >>= UNWIND_NUMBER_BITS * names;
 	distance = (code >> ABI_CODE_LEAST_SHIFT) +
 		   (next & ((1ULL << nibbles * UNWIND_NIBBLE_BITS) - 1));
-	used = (1 + other + nibbles) * UNWIND_NIBBLE_BITS + (UNWIND_NUMBER_BITS & named);
+	used = (1 + other + nibbles) * UNWIND_NIBBLE_BITS + UNWIND_NUMBER_BITS * names;
 	b->at += (__u32)used;
 	if (b->at > b->end)
 		return false;
@@ -148,10 +157,10 @@ UNWIND_INLINE bool unwind_next_change(struct unwind_bucket *b, const abi_u8 *reg
 	}
 	b->distance -= distance;
 	rule = unwind_changed(b, kind, number);
-	number = 255ULL << UNWIND_BACK_SHIFT & named;
-	b->marks = (b->marks & ~number) | (b->rule << UNWIND_BACK_SHIFT & number);
-	number = 255ULL << UNWIND_TOP_SHIFT & ((kind & 1) - 1);
-	b->marks = (b->marks & ~number) | (rule << UNWIND_TOP_SHIFT & number);
+	b->marks = unwind_chosen(
+		b->marks, b->rule << UNWIND_BACK_SHIFT, 255ULL << UNWIND_BACK_SHIFT, 0 - names);
+	b->marks = unwind_chosen(
+		b->marks, rule << UNWIND_TOP_SHIFT, 255ULL << UNWIND_TOP_SHIFT, (kind & 1) - 1);
 	b->rule = rule;
 	return true;
 }
