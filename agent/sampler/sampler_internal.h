@@ -79,8 +79,8 @@ struct sampler {
 	struct memory_guard memory_guard;
 	struct module_sweeper module_sweeper;
 	struct drains drains;
-	bool news; /* since the last drain: a program or mapping that was not known, or a traced
-		      call */
+	/* Since the last drain: a new program or mapping, an unfinished walk, a traced call. */
+	bool news;
 	struct upkeep upkeep;
 	struct build_wait build_wait;
 	struct waits *waits; /* threads that left the CPU */

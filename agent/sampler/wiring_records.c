@@ -36,6 +36,8 @@ static void on_unfinished(void *context, uint64_t time_ns, const struct abi_unfi
 {
 	struct sampler *sampler = context;
 
+	/* Each drain renews BPF's allowance for more of them. */
+	sampler->news = true;
 	intake_unfinished(&sampler->intake, time_ns, unfinished);
 }
 
