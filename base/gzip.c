@@ -6,6 +6,11 @@
 #include <stdint.h>
 
 #include "base/cleanup.h"
+#include "base/cursor.h"
+
+enum { LIKELY_RATIO = 32 }; /* of plain bytes to compressed ones: profiles have 3 to 8 */
+
+static const size_t LEAST_ROOM_BYTES = (size_t)64 << 10;
 
 static void free_decompressor(struct libdeflate_decompressor **d)
 {
@@ -17,11 +22,26 @@ static void free_compressor(struct libdeflate_compressor **c)
 	libdeflate_free_compressor(*c);
 }
 
-/* Inflates the member at *AT. Its size is not known: retries with twice the room until it fits. */
+/*
+ * The length that the last member says it has, if it could be true. It is as a rule the only one,
+ * and then fits at once.
+ */
+static size_t gzip_likely_size(const uint8_t *bytes, size_t size)
+{
+	struct cursor c = cursor_over(bytes, size);
+	size_t likely;
+
+	if (size < sizeof(uint32_t) || !cursor_skip(&c, size - sizeof(uint32_t)))
+		return 4 * size;
+	likely = cursor_u32(&c);
+	return likely / LIKELY_RATIO <= size ? likely : 4 * size;
+}
+
+/* Inflates the member at *AT. Its size is not known: retries with more room until it fits. */
 static int inflate_member(struct libdeflate_decompressor *d, const uint8_t *bytes, size_t size,
 	size_t *at, struct buffer *out)
 {
-	size_t room_bytes = MAX(4 * (size - *at), (size_t)64 << 10);
+	size_t room_bytes = MAX(gzip_likely_size(bytes + *at, size - *at), LEAST_ROOM_BYTES);
 
 	for (;;) {
 		enum libdeflate_result result;
@@ -43,7 +63,7 @@ static int inflate_member(struct libdeflate_decompressor *d, const uint8_t *byte
 			return -EBADMSG;
 		if (room_bytes == out->limit - out->size)
 			return -E2BIG;
-		room_bytes *= 2;
+		room_bytes = MAX(2 * room_bytes, 4 * (size - *at));
 	}
 }
 

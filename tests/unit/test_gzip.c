@@ -67,6 +67,32 @@ static void more_than_the_limit_is_refused(void **state)
 	assert_int_equal(plain.size, LIMIT);
 }
 
+/* What a member says of its length saves a second attempt, and room. */
+static void a_member_is_inflated_at_once(void **state)
+{
+	enum { BYTES = LIMIT / 4 };
+	autocall(buffer_deinit) struct buffer text, gzip, plain;
+
+	(void)state;
+	buffer_init(&text, LIMIT);
+	buffer_init(&gzip, LIMIT);
+	buffer_init(&plain, LIMIT);
+	for (unsigned int i = 0; text.size < BYTES; i++)
+		assert_int_equal(buffer_printf(&text, "%x ", i * i * i % 65521), 0);
+	assert_int_equal(gzip_deflate(text.bytes, BYTES, 1, &gzip), 0);
+	assert_true(gzip.size * 32 > BYTES);
+	assert_int_equal(gzip_inflate(gzip.bytes, gzip.size, &plain), 0);
+	assert_int_equal(plain.size, BYTES);
+	assert_int_equal(plain.capacity, BYTES);
+	/* A short last member says nothing of the first. */
+	compress("the end", &gzip);
+	plain.size = 0;
+	assert_int_equal(gzip_inflate(gzip.bytes, gzip.size, &plain), 0);
+	assert_int_equal(plain.size, BYTES + 7);
+	assert_memory_equal(plain.bytes, text.bytes, BYTES);
+	assert_memory_equal(plain.bytes + BYTES, "the end", 7);
+}
+
 static void truncation_and_a_wrong_checksum_are_errors(void **state)
 {
 	autocall(buffer_deinit) struct buffer gzip;
@@ -99,6 +125,7 @@ int main(void)
 		cmocka_unit_test(decompression_restores_the_input),
 		cmocka_unit_test(members_follow_one_another),
 		cmocka_unit_test(more_than_the_limit_is_refused),
+		cmocka_unit_test(a_member_is_inflated_at_once),
 		cmocka_unit_test(truncation_and_a_wrong_checksum_are_errors),
 	};
 
