@@ -131,19 +131,17 @@ static int pprof_read_check_samples(struct pprof_read *profile)
 	return 0;
 }
 
-/* PLAIN: the encoded profile. */
-static int pprof_read_decode_samples(struct pprof_read *profile, const struct buffer *plain)
+static int pprof_read_decode_samples(struct pprof_read *profile, const struct cursor *samples)
 {
 	const struct pprof_samples_known known = { &profile->locations,
 		profile->message->n_sample_type, profile->message->n_string_table };
 
-	return pprof_samples_init(
-		&profile->samples, cursor_over(plain->bytes, plain->size), &known);
+	return pprof_samples_init(&profile->samples, *samples, &known);
 }
 
-/* PLAIN: NULL if the message has its samples. */
+/* SAMPLES: as they are encoded; NULL if the message has them. */
 static int pprof_read_check(
-	struct pprof_read *profile, const struct buffer *plain, const char **ret_why)
+	struct pprof_read *profile, const struct cursor *samples, const char **ret_why)
 {
 	const Perftools__Profiles__Profile *p = profile->message;
 	int err;
@@ -163,8 +161,8 @@ static int pprof_read_check(
 	if (err)
 		return err;
 	*ret_why = "a sample refers to something that is not there, or has too few values";
-	return plain ? pprof_read_decode_samples(profile, plain)
-		     : pprof_read_check_samples(profile);
+	return samples ? pprof_read_decode_samples(profile, samples)
+		       : pprof_read_check_samples(profile);
 }
 
 /* ---- reading ------------------------------------------------------------------------------- */
@@ -220,15 +218,16 @@ static int read_plain(int dir_fd, const char *path, struct buffer *plain)
 static int pprof_read_decode(
 	const struct buffer *plain, bool whole, struct pprof_read *profile, const char **ret_why)
 {
+	struct cursor samples;
 	int err;
 
 	map_init(&profile->mappings.others, PPROF_READ_MAX_ENTRIES);
 	map_init(&profile->locations.others, PPROF_READ_MAX_ENTRIES);
 	map_init(&profile->functions.others, PPROF_READ_MAX_ENTRIES);
 	arena_init(&profile->memory, UNPACKED_BYTES);
-	err = whole ? pprof_unpack(plain, &profile->memory, &profile->message)
+	err = whole ? pprof_unpack(plain, &profile->memory, &profile->message, &samples)
 		    : pprof_read_unpack(plain, &profile->message);
-	return err ? err : pprof_read_check(profile, whole ? plain : NULL, ret_why);
+	return err ? err : pprof_read_check(profile, whole ? &samples : NULL, ret_why);
 }
 
 static int pprof_read_below(int dir_fd, const char *path, bool whole,

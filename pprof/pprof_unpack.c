@@ -12,10 +12,15 @@
 
 #define MESSAGE(name) Perftools__Profiles__##name
 
-enum { PROFILE_NUMBERS = 16 /* its fields, and one more */ };
+enum {
+	PROFILE_NUMBERS = 16, /* its fields, and one more */
+	FEW_LINES = 8, /* of a location: functions that are inlined into one another */
+	SAMPLE = 2,
+};
 
 struct unpack {
 	struct arena *memory;
+	struct cursor samples; /* from the first sample to the last */
 	int error;
 };
 
@@ -151,53 +156,68 @@ static bool unpack_line(struct unpack *u, struct cursor c, MESSAGE(Line) * *ret_
 	return true;
 }
 
-static bool unpack_count_lines(struct cursor c, size_t *count)
-{
-	struct wire_field f;
-
-	while (wire_next(&c, &f)) {
-		if (f.number == 4 && f.wire != WIRE_BYTES)
-			return false;
-		*count += f.number == 4;
-	}
-	return !c.bad;
-}
-
-static bool unpack_fill_location(struct unpack *u, struct cursor c, MESSAGE(Location) * location)
+/* Counts the lines; LINES: the first of them. */
+static bool unpack_location_numbers(
+	struct cursor c, MESSAGE(Location) * location, struct cursor lines[FEW_LINES])
 {
 	uint64_t n[6] = { 0 };
 	struct wire_field f;
-	size_t line = 0;
 
 	while (wire_next(&c, &f)) {
-		if (f.number == 4) {
-			if (!unpack_line(u, f.bytes, &location->line[line++]))
-				return false;
-		} else if (f.number - 1 < 5) {
-			if (f.wire != WIRE_NUMBER)
-				return false;
-			n[f.number] = f.value;
-		}
+		if (f.number - 1 >= 5)
+			continue;
+		if (f.wire != (f.number == 4 ? WIRE_BYTES : WIRE_NUMBER))
+			return false;
+		n[f.number] = f.value;
+		if (f.number == 4 && location->n_line++ < FEW_LINES)
+			lines[location->n_line - 1] = f.bytes;
 	}
 	location->id = n[1];
 	location->mapping_id = n[2];
 	location->address = n[3];
 	location->is_folded = n[5] != 0;
+	return !c.bad;
+}
+
+/* For a location with more than a few lines. */
+static bool unpack_all_lines(struct unpack *u, struct cursor c, MESSAGE(Location) * location)
+{
+	struct wire_field f;
+	size_t line = 0;
+
+	while (wire_next(&c, &f)) {
+		if (f.number == 4 && !unpack_line(u, f.bytes, &location->line[line++]))
+			return false;
+	}
+	return true;
+}
+
+static bool unpack_few_lines(
+	struct unpack *u, MESSAGE(Location) * location, const struct cursor lines[FEW_LINES])
+{
+	for (size_t i = 0; i < location->n_line; i++) {
+		if (!unpack_line(u, lines[i], &location->line[i]))
+			return false;
+	}
 	return true;
 }
 
 static bool unpack_location(struct unpack *u, struct cursor c, MESSAGE(Location) * *ret_location)
 {
 	MESSAGE(Location) *location = unpack_room(u, 1, sizeof(*location));
+	struct cursor lines[FEW_LINES];
 
 	if (!location)
 		return false;
 	*location = (MESSAGE(Location))PERFTOOLS__PROFILES__LOCATION__INIT;
-	if (!unpack_count_lines(c, &location->n_line))
+	if (!unpack_location_numbers(c, location, lines))
 		return false;
 	location->line = unpack_room(u, location->n_line, sizeof(*location->line));
 	*ret_location = location;
-	return location->line && unpack_fill_location(u, c, location);
+	if (!location->line)
+		return false;
+	return location->n_line <= FEW_LINES ? unpack_few_lines(u, location, lines)
+					     : unpack_all_lines(u, c, location);
 }
 
 static bool unpack_string(struct unpack *u, const struct cursor *c, char **ret_string)
@@ -243,6 +263,14 @@ static bool unpack_make_arrays(struct unpack *u, MESSAGE(Profile) * p)
 	return !u->error;
 }
 
+/* F is a sample, which began at BEGIN. */
+static void unpack_note_sample(struct unpack *u, const uint8_t *begin, const struct wire_field *f)
+{
+	if (!cursor_left(&u->samples))
+		u->samples = cursor_over(begin, 0);
+	u->samples.end = f->bytes.end;
+}
+
 /* Adds F to P, whose counts say what there is so far. */
 static bool unpack_add(struct unpack *u, struct wire_field *f, MESSAGE(Profile) * p)
 {
@@ -273,9 +301,11 @@ static bool unpack_fill_profile(struct unpack *u, struct cursor c, MESSAGE(Profi
 
 	p->n_sample_type = p->n_mapping = p->n_location = p->n_function = 0;
 	p->n_string_table = p->n_comment = 0;
-	while (wire_next(&c, &f)) {
+	for (const uint8_t *begin = c.at; wire_next(&c, &f); begin = c.at) {
 		if (!unpack_add(u, &f, p))
 			return false;
+		if (f.number == SAMPLE)
+			unpack_note_sample(u, begin, &f);
 		if (f.wire == WIRE_NUMBER && f.number < PROFILE_NUMBERS)
 			n[f.number] = f.value;
 	}
@@ -289,10 +319,11 @@ static bool unpack_fill_profile(struct unpack *u, struct cursor c, MESSAGE(Profi
 	return true;
 }
 
-int pprof_unpack(const struct buffer *plain, struct arena *memory, MESSAGE(Profile) * *ret_message)
+int pprof_unpack(const struct buffer *plain, struct arena *memory, MESSAGE(Profile) * *ret_message,
+	struct cursor *ret_samples)
 {
 	const struct cursor c = cursor_over(plain->bytes, plain->size);
-	struct unpack u = { .memory = memory };
+	struct unpack u = { .memory = memory, .samples = cursor_over(NULL, 0) };
 	MESSAGE(Profile) *p = unpack_room(&u, 1, sizeof(*p));
 
 	if (!p)
@@ -303,5 +334,6 @@ int pprof_unpack(const struct buffer *plain, struct arena *memory, MESSAGE(Profi
 	if (!unpack_make_arrays(&u, p) || !unpack_fill_profile(&u, c, p))
 		return u.error ?: -EBADMSG;
 	*ret_message = p;
+	*ret_samples = u.samples;
 	return 0;
 }

@@ -6,11 +6,13 @@
  */
 #include "base/arena.h"
 #include "base/buffer.h"
+#include "base/cursor.h"
 #include "proto/profile.pb-c.h"
 
 /*
- * The message is in MEMORY and is freed with it. Returns -EBADMSG if PLAIN is none, or MEMORY's
+ * The message is in MEMORY and is freed with it. SAMPLES: the fields of PLAIN from the first sample
+ * to the last. Returns -EBADMSG if PLAIN is none, or MEMORY's
  * error.
  */
 int pprof_unpack(const struct buffer *plain, struct arena *memory,
-	Perftools__Profiles__Profile **ret_message);
+	Perftools__Profiles__Profile **ret_message, struct cursor *ret_samples);

@@ -18,17 +18,20 @@ struct wire_field {
 
 static inline uint64_t wire_number(struct cursor *c)
 {
-	if (c->end - c->at >= 2) {
-		const uint8_t *at = c->at;
+	const uint8_t *at = c->at;
+	const size_t left = (size_t)(c->end - at);
 
-		if (at[0] < 0x80) {
-			c->at += 1;
-			return at[0];
-		}
-		if (at[1] < 0x80) {
-			c->at += 2;
-			return (at[0] & 0x7fU) | (uint64_t)at[1] << 7;
-		}
+	if (left >= 1 && at[0] < 0x80) {
+		c->at += 1;
+		return at[0];
+	}
+	if (left >= 2 && at[1] < 0x80) {
+		c->at += 2;
+		return (at[0] & 0x7fU) | (uint64_t)at[1] << 7;
+	}
+	if (left >= 3 && at[2] < 0x80) {
+		c->at += 3;
+		return (at[0] & 0x7fU) | (at[1] & 0x7fU) << 7 | (uint64_t)at[2] << 14;
 	}
 	return cursor_uleb128(c);
 }
