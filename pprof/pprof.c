@@ -71,6 +71,15 @@ int pprof_string(struct pprof *p, const char *text, uint32_t *ret_string)
 	return add_string(p, text, ret_string);
 }
 
+/* The string TEXT, whose number is STRING unless that is 0. */
+static int known_string(struct pprof *p, const char *text, uint32_t string, uint32_t *ret_string)
+{
+	if (!string)
+		return add_string(p, text, ret_string);
+	*ret_string = string;
+	return string < p->strings.count ? 0 : -ENOENT;
+}
+
 /* Like add_string(), but first compares TEXT with string *GUESS; sets *GUESS to its number. */
 static int add_string_again(struct pprof *p, const char *text, uint32_t *guess)
 {
@@ -208,10 +217,10 @@ int pprof_mapping(struct pprof *p, const struct pprof_mapping *mapping, uint64_t
 
 bool pprof_is_nameless(const char *name, const char *system_name)
 {
-	const char *plus = strrchr(name, '+');
+	const char *plus = *system_name ? NULL : strrchr(name, '+');
 	size_t digits;
 
-	if (*system_name || !plus || strncmp(plus, "+0x", 3))
+	if (!plus || strncmp(plus, "+0x", 3))
 		return false;
 	digits = strspn(plus + 3, "0123456789abcdef");
 	return digits && !plus[3 + digits];
@@ -228,6 +237,7 @@ int pprof_function(struct pprof *p, const struct pprof_line *line, uint32_t *ret
 		.start_line = line_number(line->start_line),
 		.nameless = line->nameless,
 	};
+	size_t known = p->functions.count;
 	int err;
 
 	err = add_string(p, line->name, &record.name);
@@ -236,10 +246,13 @@ int pprof_function(struct pprof *p, const struct pprof_line *line, uint32_t *ret
 	err = add_string(p, line->system_name, &record.system_name);
 	if (err)
 		return err;
-	err = add_string(p, line->file, &record.file);
+	err = known_string(p, line->file, line->file_string, &record.file);
 	if (err)
 		return err;
-	return add_record(p, &p->functions, &record, sizeof(record), ret_id);
+	err = add_record(p, &p->functions, &record, sizeof(record), ret_id);
+	if (!err && *ret_id == known)
+		pprof_order_deinit(&p->order);
+	return err;
 }
 
 static int pprof_add_line(
@@ -334,13 +347,9 @@ int pprof_location(struct pprof *p, uint64_t mapping, uint64_t address,
 	return 0;
 }
 
-/* The string TEXT, whose number is STRING unless that is 0. */
 static int label_string(struct pprof *p, const char *text, uint32_t string, uint32_t *guess)
 {
-	if (!string)
-		return add_string_again(p, text, guess);
-	*guess = string;
-	return string < p->strings.count ? 0 : -ENOENT;
+	return string ? known_string(p, text, string, guess) : add_string_again(p, text, guess);
 }
 
 /* Interns LABEL's strings. LAST, the previous sample's label at this index, mostly has the same. */

@@ -53,6 +53,7 @@ struct pprof_line {
 	const char *file; /* "" = unknown */
 	int64_t line, column, start_line; /* 0 or out of range = unknown */
 	bool nameless; /* `name` is a stand-in: pprof_is_nameless() */
+	uint32_t file_string; /* of pprof_string(), which then stands for the file; 0 = none */
 	uint32_t function; /* of pprof_function(), which then stands for the fields of the function;
 			      0 = none */
 };
@@ -83,7 +84,7 @@ struct pprof_label {
  */
 int pprof_create(const struct pprof_options *options, struct pprof **ret_pprof);
 void pprof_destroy(struct pprof *p);
-/* Adds a text and returns its number, for those who have many labels of it; 0 for "". */
+/* Adds a text and returns its number, for those who have it many times; 0 for "". */
 int pprof_string(struct pprof *p, const char *text, uint32_t *ret_string);
 /* Adds a mapping and returns its id. Equal mappings get the same id. */
 int pprof_mapping(struct pprof *p, const struct pprof_mapping *mapping, uint64_t *ret_id);

@@ -102,37 +102,57 @@ static int pprof_copy_mapping(
 	return err;
 }
 
+/* ---- strings -------------------------------------------------------------------------------- */
+
+/* NUMBER was checked when the profile was read, or is that of a unit. */
+static int pprof_copy_string(
+	const struct pprof_copy *c, int64_t number, const char **ret_text, uint32_t *ret_string)
+{
+	int err = 0;
+
+	*ret_text = pprof_read_text(c->from, number);
+	*ret_string = 0;
+	if (!**ret_text)
+		return 0;
+	if (!c->strings[number])
+		err = pprof_string(c->to, *ret_text, &c->strings[number]);
+	*ret_string = c->strings[number];
+	return err;
+}
+
 /* ---- locations ------------------------------------------------------------------------------ */
+
+static int pprof_copy_function(const struct pprof_copy *c, uint64_t index, struct pprof_line *line)
+{
+	const MESSAGE(Function) *function = c->from->message->function[index];
+	int err;
+
+	line->name = pprof_read_text(c->from, function->name);
+	line->system_name = pprof_read_text(c->from, function->system_name);
+	line->file = pprof_read_text(c->from, function->filename);
+	line->start_line = function->start_line;
+	line->nameless = pprof_is_nameless(line->name, line->system_name);
+	if (c->line) {
+		c->line(c->context, line);
+		return 0;
+	}
+	err = pprof_copy_string(c, function->filename, &line->file, &line->file_string)
+		      ?: pprof_function(c->to, line, &line->function);
+	if (!err)
+		c->functions[index] = line->function;
+	return err;
+}
 
 static int pprof_copy_line(
 	const struct pprof_copy *c, const MESSAGE(Line) * from, struct pprof_line *ret_line)
 {
-	struct pprof_line line = { .line = from->line, .column = from->column };
-	const MESSAGE(Function) * function;
 	uint64_t index;
-	int err = 0;
 
-	*ret_line = line;
+	*ret_line = (struct pprof_line){ .line = from->line, .column = from->column };
 	if (!pprof_ids_get(&c->from->functions, from->function_id, &index))
 		return 0;
 	ret_line->function = c->functions[index];
-	if (ret_line->function)
-		return 0;
-	function = c->from->message->function[index];
-	line.name = pprof_read_text(c->from, function->name);
-	line.system_name = pprof_read_text(c->from, function->system_name);
-	line.file = pprof_read_text(c->from, function->filename);
-	line.start_line = function->start_line;
-	line.nameless = pprof_is_nameless(line.name, line.system_name);
-	if (c->line)
-		c->line(c->context, &line);
-	else
-		err = pprof_function(c->to, &line, &line.function);
-	if (err)
-		return err;
-	c->functions[index] = line.function;
-	*ret_line = line;
-	return 0;
+	return ret_line->function ? 0 : pprof_copy_function(c, index, ret_line);
 }
 
 static int pprof_copy_add(
@@ -150,10 +170,23 @@ static int pprof_copy_add(
 			     lines, count, ret_id);
 }
 
+/* What LINE changes is not kept by number. */
+static int pprof_copy_functions(struct pprof_copy *c)
+{
+	struct pprof_line line;
+	int err = 0;
+
+	for (size_t i = 0; i < c->from->message->n_function && !c->line && !err; i++) {
+		line = (struct pprof_line){ 0 };
+		err = c->functions[i] ? 0 : pprof_copy_function(c, i, &line);
+	}
+	return err;
+}
+
 int pprof_copy_all(struct pprof_copy *c)
 {
 	const MESSAGE(Profile) *p = c->from->message;
-	int err = 0;
+	int err = pprof_copy_functions(c);
 
 	for (size_t i = 0; i < p->n_location && !err; i++)
 		err = c->ids[i] ? 0 : pprof_copy_add(c, p->location[i], &c->ids[i]);
@@ -195,22 +228,6 @@ int pprof_copy_stack(struct pprof_copy *c, const MESSAGE(Sample) * sample, size_
 	}
 	if (!err)
 		*ret_depth = depth;
-	return err;
-}
-
-/* NUMBER was checked when the profile was read, or is that of a unit. */
-static int pprof_copy_string(
-	struct pprof_copy *c, int64_t number, const char **ret_text, uint32_t *ret_string)
-{
-	int err = 0;
-
-	*ret_text = pprof_read_text(c->from, number);
-	*ret_string = 0;
-	if (!**ret_text)
-		return 0;
-	if (!c->strings[number])
-		err = pprof_string(c->to, *ret_text, &c->strings[number]);
-	*ret_string = c->strings[number];
 	return err;
 }
 

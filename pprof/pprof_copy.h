@@ -17,7 +17,7 @@ struct pprof_copy {
 	const struct pprof_read *from;
 	uint64_t *ids; /* in TO, by index of the location; 0 = not added yet */
 	uint32_t *functions; /* in TO, by index; 0 = not added yet */
-	uint32_t *strings; /* likewise, those of labels */
+	uint32_t *strings; /* likewise, those of labels and of files of functions */
 	uint64_t *mappings; /* likewise, of those whose content is all copied */
 	size_t *whole; /* by index of a mapping: that of the mapping which it is a part of */
 	/*
@@ -33,7 +33,9 @@ struct pprof_copy {
 /* Both profiles are borrowed. The last three fields may be set afterwards. */
 int pprof_copy_init(struct pprof_copy *c, struct pprof *to, const struct pprof_read *from);
 void pprof_copy_deinit(struct pprof_copy *c);
-/* Adds all locations in their order, for who wants most of them: equal tables need little search.
+/*
+ * Adds all functions and all locations in their order, for who wants most of them: equal tables
+ * need little search.
  */
 int pprof_copy_all(struct pprof_copy *c);
 /* Adds the COUNT locations at these INDEXES of FROM's table, up to PPROF_MAX_FRAMES. */

@@ -116,6 +116,11 @@ static uint32_t pprof_encoded_location(const struct pprof *p, uint32_t id)
 	return p->order.location_ids ? p->order.location_ids[id] : id;
 }
 
+static uint32_t pprof_encoded_function(const struct pprof *p, uint32_t id)
+{
+	return p->order.function_ids ? p->order.function_ids[id] : id;
+}
+
 static void pprof_encode_label(struct wire_out *w, const struct label_record *label)
 {
 	uint8_t *part = wire_begin(w, SAMPLE_LABEL);
@@ -267,7 +272,8 @@ static int put_location(const struct pprof *p, uint32_t id, struct buffer *out)
 	wire_put_field(&w, LOCATION_ADDRESS, record->address);
 	for (uint32_t i = 0; i < record->line_count; i++) {
 		line = wire_begin(&w, LOCATION_LINE);
-		wire_put_field(&w, LINE_FUNCTION_ID, record->lines[i].function);
+		wire_put_field(
+			&w, LINE_FUNCTION_ID, pprof_encoded_function(p, record->lines[i].function));
 		wire_put_field(&w, LINE_LINE, record->lines[i].line);
 		wire_put_field(&w, LINE_COLUMN, record->lines[i].column);
 		wire_end(&w, line);
@@ -286,7 +292,7 @@ static int put_function(const struct pprof *p, uint32_t id, struct buffer *out)
 	if (!wire_out_init(&w, out, RECORD_MAX_BYTES))
 		return out->error;
 	function = wire_begin(&w, PROFILE_FUNCTION);
-	wire_put_field(&w, FUNCTION_ID, id);
+	wire_put_field(&w, FUNCTION_ID, pprof_encoded_function(p, id));
 	wire_put_field(&w, FUNCTION_NAME, record->name);
 	wire_put_field(&w, FUNCTION_SYSTEM_NAME, record->system_name);
 	wire_put_field(&w, FUNCTION_FILENAME, record->file);
@@ -352,7 +358,7 @@ static int put_profile(struct pprof *p, struct buffer *out)
 	err = put_all(p, &p->locations, p->order.locations, put_location, out);
 	if (err)
 		return err;
-	err = put_all(p, &p->functions, NULL, put_function, out);
+	err = put_all(p, &p->functions, p->order.functions, put_function, out);
 	if (err)
 		return err;
 	return pprof_encode_put_strings(p, out);

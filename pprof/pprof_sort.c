@@ -18,6 +18,8 @@ void pprof_order_deinit(struct pprof_order *order)
 	free(take(order->samples));
 	free(take(order->locations));
 	free(take(order->location_ids));
+	free(take(order->functions));
+	free(take(order->function_ids));
 }
 
 /* The ids of a table, from the first to the last. */
@@ -89,6 +91,39 @@ static int sort_locations(const struct pprof *p, struct pprof_order *order)
 	return order->location_ids ? 0 : -ENOMEM;
 }
 
+/* ---- functions ------------------------------------------------------------------------------ */
+
+/* As the sorted locations have them; those of none are the last. */
+static void number_functions(const struct pprof *p, struct pprof_order *order)
+{
+	uint32_t count = 0, *numbers = order->function_ids;
+
+	for (uint32_t i = 0; i + 1 < p->locations.count; i++) {
+		const struct location_record *location =
+			(const void *)intern_text(&p->locations, order->locations[i]);
+
+		for (uint32_t k = 0; k < location->line_count; k++) {
+			uint32_t *number = &numbers[location->lines[k].function];
+
+			*number = *number ?: ++count;
+		}
+	}
+	for (uint32_t id = 1; id < p->functions.count; id++) {
+		numbers[id] = numbers[id] ?: ++count;
+		order->functions[numbers[id] - 1] = id;
+	}
+}
+
+static int sort_functions(const struct pprof *p, struct pprof_order *order)
+{
+	order->functions = calloc(p->functions.count, sizeof(uint32_t));
+	order->function_ids = calloc(p->functions.count, sizeof(uint32_t));
+	if (!order->functions || !order->function_ids)
+		return -ENOMEM;
+	number_functions(p, order);
+	return 0;
+}
+
 /* ---- samples -------------------------------------------------------------------------------- */
 
 static int compare_samples(const void *left, const void *right, void *context)
@@ -116,7 +151,7 @@ int pprof_sort(struct pprof *p)
 	int err;
 
 	pprof_order_deinit(&p->order);
-	err = sort_locations(p, &p->order);
+	err = sort_locations(p, &p->order) ?: sort_functions(p, &p->order);
 	if (!err && !(p->order.samples = sort_ids(&p->samples)))
 		err = -ENOMEM;
 	if (err) {

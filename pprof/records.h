@@ -56,8 +56,8 @@ struct type_strings {
 
 /* How it is encoded; all NULL = in the order of the ids. */
 struct pprof_order {
-	uint32_t *samples, *locations; /* ids, from the first to the last */
-	uint32_t *location_ids; /* in the message, by id */
+	uint32_t *samples, *locations, *functions; /* ids, from the first to the last */
+	uint32_t *location_ids, *function_ids; /* in the message, by id */
 };
 
 enum { PPROF_MAX_COMMENTS = 1 << 16 };

@@ -112,6 +112,36 @@ static void locations_in_the_order_of_files_and_addresses(void **state)
 	}
 }
 
+/* Those without a location are the last; what is added afterwards brings back the order of adding.
+ */
+static void functions_in_the_order_of_their_locations(void **state)
+{
+	static const struct pprof_line lines[] = { { .name = "unused" }, { .name = "second" },
+		{ .name = "first" } };
+	static const char *const in_order[] = { "first", "second", "unused" };
+	autopprof *p = new_pprof();
+	uint32_t id;
+
+	(void)state;
+	assert_int_equal(pprof_function(p, &lines[0], &id), 0);
+	add_location(p, 0x1300, &lines[1]);
+	add_location(p, 0x1200, &lines[2]);
+	add_location(p, 0x1100, &lines[2]);
+	assert_int_equal(pprof_sort(p), 0);
+	automessage *message = decode(p);
+	assert_int_equal(message->n_function, 3);
+	for (size_t i = 0; i < 3; i++) {
+		assert_int_equal(message->function[i]->id, i + 1);
+		assert_string_equal(message->string_table[message->function[i]->name], in_order[i]);
+		assert_int_equal(message->location[i]->line[0]->function_id, 1 + i / 2);
+	}
+	assert_int_equal(pprof_function(p, &(struct pprof_line){ .name = "new" }, &id), 0);
+	automessage *as_added = decode(p);
+	assert_int_equal(as_added->n_function, 4);
+	assert_string_equal(as_added->string_table[as_added->function[0]->name], "unused");
+	assert_int_equal(as_added->location[0]->line[0]->function_id, 2);
+}
+
 static void a_function_is_added_once_for_many_lines(void **state)
 {
 	static const struct pprof_line first = { .name = "main", .system_name = "main", .line = 3 };
@@ -136,6 +166,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(samples_in_the_order_of_their_stacks),
 		cmocka_unit_test(locations_in_the_order_of_files_and_addresses),
+		cmocka_unit_test(functions_in_the_order_of_their_locations),
 		cmocka_unit_test(a_function_is_added_once_for_many_lines),
 	};
 
