@@ -401,6 +401,26 @@ static void test_sections_of_objects_have_addresses(void **)
 	elf_image_destroy(image);
 }
 
+/* As in many of Debian's arm64 modules: what the kernel fills is before .text in the file. */
+static void test_code_of_arm64_modules_starts_at_zero(void **)
+{
+	struct elf_image *image;
+	struct elf_writer w;
+
+	elf_writer_init(&w);
+	w.type = ET_REL;
+	w.no_segments = true;
+	object_section(&w, ".plt", SHF_EXECINSTR, 1, 1);
+	object_section(&w, ".init.plt", 0, 1, 1);
+	object_section(&w, ".text.ftrace_trampoline", SHF_EXECINSTR, 1, 1);
+	object_section(&w, ".text", SHF_EXECINSTR, 0x40, 32);
+	image = open_writer(&w);
+	assert_int_equal(address_of(image, ".text"), 0);
+	assert_int_equal(address_of(image, ".plt"), 0x40);
+	assert_int_equal(elf_image_segment(image, 0).memory_size, 0x40);
+	elf_image_destroy(image);
+}
+
 static void test_impossible_alignment(void **)
 {
 	struct object o;
@@ -589,6 +609,7 @@ int main(void)
 		cmocka_unit_test(test_word_after_relocation),
 		cmocka_unit_test(test_foreign_files_are_refused),
 		cmocka_unit_test(test_sections_of_objects_have_addresses),
+		cmocka_unit_test(test_code_of_arm64_modules_starts_at_zero),
 		cmocka_unit_test(test_impossible_alignment),
 		cmocka_unit_test(test_huge_sections_of_objects),
 		cmocka_unit_test(test_relocations),

@@ -4,7 +4,9 @@
  * what refers to an address (.debug_*, .eh_frame) is completed by relocations. Each section gets an
  * address as in a loaded kernel module (layout_sections() in kernel/module/main.c): first the code,
  * in the order of the file and aligned, then .init*, then data. A file with only .text thus has it
- * at 0. Linked files that kept their relocations (vmlinux) are complete without them.
+ * at 0. So has an arm64 module, whose trampolines come first in some files: they get their size and
+ * place from the kernel that loads it, and here they are behind the code. Linked files that kept
+ * their relocations (vmlinux) are complete without them.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -23,11 +25,19 @@ static const uint64_t MAX_ADDRESS = UINT64_C(1) << 31;
 
 enum layout_part { LAYOUT_CODE, LAYOUT_INIT, LAYOUT_DATA, LAYOUT_PARTS, LAYOUT_NOWHERE };
 
+/* A byte that stands for an arm64 module's trampolines (scripts/module.lds). */
+static bool is_placeholder(const struct elf_section *section)
+{
+	return section->size == 1 &&
+	       (!strcmp(section->name, ".plt") || !strcmp(section->name, ".init.plt") ||
+		       !strcmp(section->name, ".text.ftrace_trampoline"));
+}
+
 static enum layout_part part_of(const struct elf_section *section)
 {
 	if (!(section->flags & SHF_ALLOC) || section->type == SHT_NULL)
 		return LAYOUT_NOWHERE;
-	if (!(section->flags & SHF_EXECINSTR))
+	if (!(section->flags & SHF_EXECINSTR) || is_placeholder(section))
 		return LAYOUT_DATA;
 	return strncmp(section->name, ".init", 5) ? LAYOUT_CODE : LAYOUT_INIT;
 }
