@@ -61,6 +61,28 @@ static void test_symbol_in_the_middle_of_a_function_without_a_name(void **)
 	index_destroy(index);
 }
 
+/* As glibc's __restore_rt, whose symbol has no size: a return address to 0x141 is looked up at
+ * 0x140. */
+static void test_function_that_handlers_return_to(void **)
+{
+	struct index_writer *w = create();
+	struct index *index;
+
+	symbol(w, 0x100, 0x40, "before", WRITER_SYMBOL_LOCAL);
+	extent(w, 0x100, 0x140);
+	symbol(w, 0x141, 0, "restore", WRITER_SYMBOL_LOCAL);
+	extent(w, 0x140, 0x149);
+	symbol(w, 0x1a2, 0, "inside", WRITER_SYMBOL_LOCAL);
+	extent(w, 0x1a0, 0x1b0);
+	index = finish(w);
+	assert_string_equal(names(index, 0x13f), "before");
+	assert_string_equal(names(index, 0x140), "restore");
+	assert_string_equal(names(index, 0x148), "restore");
+	assert_string_equal(names(index, 0x149), "");
+	assert_int_equal(start(index, 0x1a1), 0x1a0);
+	index_destroy(index);
+}
+
 /* The end of an entry behind its symbol's is no second function of the same start. */
 static void test_rest_of_a_named_function_stays_unknown(void **)
 {
@@ -198,6 +220,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_code_without_a_symbol_has_the_start_of_its_function),
 		cmocka_unit_test(test_symbol_in_the_middle_of_a_function_without_a_name),
+		cmocka_unit_test(test_function_that_handlers_return_to),
 		cmocka_unit_test(test_rest_of_a_named_function_stays_unknown),
 		cmocka_unit_test(test_of_nested_and_crossing_entries_the_last_to_start_counts),
 		cmocka_unit_test(test_padding_up_to_the_next_function_is_counted_in),

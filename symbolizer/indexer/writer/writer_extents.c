@@ -69,6 +69,17 @@ static size_t extents_upto(const struct index_writer *w, uint32_t offset)
 	return low;
 }
 
+/*
+ * The entry of a function that signal handlers return to starts a byte before it: a return address
+ * to its start is looked up one byte earlier, as that of a call (glibc's __restore_rt).
+ */
+uint32_t writer_extent_begin(const struct index_writer *w, const struct build_symbol *symbol)
+{
+	size_t next = extents_upto(w, symbol->low);
+
+	return next && w->extents[next - 1].low + 1 == symbol->low ? symbol->low - 1 : symbol->low;
+}
+
 uint32_t writer_extent_end(const struct index_writer *w, const struct build_symbol *symbol)
 {
 	size_t next = extents_upto(w, symbol->low);

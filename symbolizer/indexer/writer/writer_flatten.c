@@ -79,8 +79,9 @@ static int add_symbol_nodes(struct index_writer *w)
 		w->nodes[id] = (struct build_node){
 			.parent = WRITER_NONE, .linkage = s->name, .root = id, .unit = WRITER_NONE
 		};
-		w->ranges[w->range_count++] =
-			(struct interval){ .low = s->low, .high = high, .id = id };
+		w->ranges[w->range_count++] = (struct interval){
+			.low = writer_extent_begin(w, s), .high = high, .id = id
+		};
 	}
 	return err;
 }
