@@ -19,7 +19,7 @@ here=$root/tests/accuracy
 export XDG_CACHE_HOME CGO_CFLAGS=-O2 GOFLAGS=-mod=mod
 
 if [[ -n ${FULL:-} ]]; then
-	VERSIONS=${VERSIONS:-1.16.15 1.17.13 1.18.10 1.19.13 1.20.14 1.21.13 1.22.12 1.23.12 1.24.13 1.25.14 1.27.4 local}
+	VERSIONS=${VERSIONS:-1.16.15 1.17.13 1.18.10 1.19.13 1.20.14 1.21.13 1.22.12 1.23.12 1.24.13 1.25.14 1.26.8 1.27.4 local}
 	KINDS=${KINDS:-static stripped pie pie-stripped no-sections cgo-net external external-stripped external-pie external-static}
 	count=100000
 else
