@@ -130,6 +130,18 @@ static void loop_call_timers(struct loop *loop, uint64_t until_ns)
 		timer.fn(timer.context);
 }
 
+/* The call of one timer that was due at DUE_NS. Others that were due then have records of their
+ * own. */
+static void loop_call_timer(struct loop *loop, uint64_t due_ns)
+{
+	struct timer timer;
+
+	loop_call_timers(loop, due_ns - 1);
+	if (!loop->stopped && timers_due_ns(&loop->timers) == due_ns &&
+		timers_take_due(&loop->timers, loop->timers_ns, &timer))
+		timer.fn(timer.context);
+}
+
 static void loop_call_source(struct loop *loop, int fd)
 {
 	const struct source *source = loop_source(loop, fd);
@@ -177,7 +189,7 @@ int loop_run(struct loop *loop)
 			loop_call(loop, r, next);
 		else if (next->type == RECORDING_TIMER &&
 			 recording_body(next, &due_ns, sizeof(due_ns)))
-			loop_call_timers(loop, due_ns);
+			loop_call_timer(loop, due_ns);
 	}
 	return 0;
 }
