@@ -16,6 +16,7 @@
 #include <cmocka.h>
 
 #include "agent/loop/loop.h"
+#include "base/clock.h"
 
 static const uint64_t SECOND = 1000000000;
 
@@ -55,4 +56,10 @@ static inline void pass(struct loop *loop, uint64_t ns)
 	assert_int_equal(loop_timer(loop, 0, 0, stop_loop, loop, &timer), 0);
 	assert_int_equal(loop_run(loop), 0);
 	loop_cancel(loop, timer);
+}
+
+/* Up to the next multiple of NS, where timers with LOOP_NEXT_MULTIPLE are due. */
+static inline void pass_to_multiple(struct loop *loop, uint64_t ns)
+{
+	pass(loop, ns - clock_monotonic_ns() % ns);
 }

@@ -77,18 +77,28 @@ static int teardown(void **state)
 	return 0;
 }
 
+static void assert_calls(struct fixture *f, const char *calls)
+{
+	assert_string_equal(f->calls, calls);
+	memset(f->calls, 0, sizeof(f->calls));
+}
+
 static void assert_second(struct fixture *f, const char *calls)
 {
 	pass(f->loop, SECOND);
-	assert_string_equal(f->calls, calls);
-	memset(f->calls, 0, sizeof(f->calls));
+	assert_calls(f, calls);
 }
 
 static void jobs_run_each_second_in_their_order(void **state)
 {
 	struct fixture *f = *state;
 
-	assert_second(f, "al");
+	pass_to_multiple(f->loop, SECOND);
+	assert_calls(f, "al");
+	pass(f->loop, SECOND / 2);
+	assert_calls(f, "");
+	pass(f->loop, SECOND / 2);
+	assert_calls(f, "al");
 	assert_second(f, "al");
 }
 
