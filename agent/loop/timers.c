@@ -6,6 +6,7 @@
 #include <sys/timerfd.h>
 #include <unistd.h>
 
+#include "agent/loop/loop.h"
 #include "base/array.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
@@ -67,7 +68,7 @@ static uint64_t due_in(uint64_t delay_ns, uint64_t interval_ns)
 {
 	uint64_t now_ns = clock_monotonic_ns(), due_ns;
 
-	if (delay_ns == TIMERS_NEXT_MULTIPLE && interval_ns)
+	if (delay_ns == LOOP_NEXT_MULTIPLE && interval_ns)
 		delay_ns = interval_ns - now_ns % interval_ns;
 	if (__builtin_add_overflow(now_ns, MAX(delay_ns, UINT64_C(1)), &due_ns))
 		return UINT64_MAX - 1;

@@ -29,10 +29,10 @@ enum { TIMERS_RESERVED = 64 };
 
 int timers_init(struct timers *t);
 void timers_deinit(struct timers *t);
-/* Instead of a delay: when the clock is next a multiple of the timer's interval. */
-#define TIMERS_NEXT_MULTIPLE UINT64_MAX
-
-/* Adds a copy of TIMER; sets its name and due time. Returns -E2BIG or -ENOMEM. */
+/*
+ * Adds a copy of TIMER; sets its name and due time. DELAY_NS may be LOOP_NEXT_MULTIPLE, here and
+ * below. Returns -E2BIG or -ENOMEM.
+ */
 int timers_add(struct timers *t, const struct timer *timer, uint64_t delay_ns, uint32_t *ret_name);
 /*
  * Reschedules timer NAME: after DELAY_NS, then every INTERVAL_NS. Returns -ENOENT if it is no

@@ -117,29 +117,33 @@ void loop_step(struct loop *loop, const char *step)
 	(void)step;
 }
 
+/* Calls the earliest timer if it is due until UNTIL_NS; returns whether it was. */
+static bool loop_call_next_timer(struct loop *loop, uint64_t until_ns)
+{
+	struct timer timer;
+
+	if (loop->stopped || timers_due_ns(&loop->timers) > until_ns ||
+		!timers_take_due(&loop->timers, loop->timers_ns, &timer))
+		return false;
+	timer.fn(timer.context);
+	return true;
+}
+
 /*
  * Calls the timers that are due until UNTIL_NS. The recorded run also had other timers, whose calls
  * of the sampler come in between.
  */
 static void loop_call_timers(struct loop *loop, uint64_t until_ns)
 {
-	struct timer timer;
-
-	while (!loop->stopped && timers_due_ns(&loop->timers) <= until_ns &&
-		timers_take_due(&loop->timers, loop->timers_ns, &timer))
-		timer.fn(timer.context);
+	while (loop_call_next_timer(loop, until_ns)) {
+	}
 }
 
-/* The call of one timer that was due at DUE_NS. Others that were due then have records of their
- * own. */
+/* One timer was called that was due at DUE_NS; each other that was due then has its own record. */
 static void loop_call_timer(struct loop *loop, uint64_t due_ns)
 {
-	struct timer timer;
-
 	loop_call_timers(loop, due_ns - 1);
-	if (!loop->stopped && timers_due_ns(&loop->timers) == due_ns &&
-		timers_take_due(&loop->timers, loop->timers_ns, &timer))
-		timer.fn(timer.context);
+	(void)loop_call_next_timer(loop, due_ns);
 }
 
 static void loop_call_source(struct loop *loop, int fd)
