@@ -132,10 +132,9 @@ static void pprof_encode_label(struct wire_out *w, const struct label_record *la
 	wire_end(w, part);
 }
 
-static void pprof_encode_stack(struct wire_out *w, const struct pprof *p, uint32_t sample)
+static void pprof_encode_stack(
+	struct wire_out *w, const struct pprof *p, const uint32_t *ids, uint32_t depth)
 {
-	uint32_t depth;
-	const uint32_t *ids = pprof_stack_of(p, sample, &depth);
 	uint8_t *part;
 
 	if (!depth)
@@ -164,7 +163,8 @@ static int put_sample(const struct pprof *p, uint32_t id, struct buffer *out)
 	const struct label_record *labels =
 		(const void *)intern_text(&p->label_sets, record->labels);
 	const size_t label_count = intern_size(&p->label_sets, record->labels) / sizeof(*labels);
-	const size_t depth = intern_size(&p->stacks, record->stack) / sizeof(uint32_t);
+	uint32_t depth;
+	const uint32_t *ids = pprof_stack_of(p, id, &depth);
 	struct wire_out w;
 	uint8_t *sample;
 
@@ -173,7 +173,7 @@ static int put_sample(const struct pprof *p, uint32_t id, struct buffer *out)
 			    (label_count + 1) * RECORD_MAX_BYTES))
 		return out->error;
 	sample = wire_begin(&w, PROFILE_SAMPLE);
-	pprof_encode_stack(&w, p, id);
+	pprof_encode_stack(&w, p, ids, depth);
 	pprof_encode_values(&w, p, id);
 	for (size_t i = 0; i < label_count; i++)
 		pprof_encode_label(&w, &labels[i]);

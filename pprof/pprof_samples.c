@@ -231,7 +231,9 @@ static int samples_decode_fields(
 			err = samples_add_values(r, &f, &values) ? 0 : -EBADMSG;
 		}
 	}
-	return err ?: c.bad || values != r->known->types ? -EBADMSG : 0;
+	if (err)
+		return err;
+	return c.bad || values != r->known->types ? -EBADMSG : 0;
 }
 
 static int samples_decode(struct samples_reader *r, struct cursor c)
@@ -242,9 +244,11 @@ static int samples_decode(struct samples_reader *r, struct cursor c)
 	bool has_stack;
 	int err;
 
-	err = samples_make_room(s)
-		      ?: samples_decode_fields(r, c, &labels, &has_stack) ?:
-				has_stack ? 0 : samples_add_no_stack(r);
+	err = samples_make_room(s);
+	if (!err)
+		err = samples_decode_fields(r, c, &labels, &has_stack);
+	if (!err && !has_stack)
+		err = samples_add_no_stack(r);
 	if (!err)
 		err = samples_find_set(r, labels, &row.labels);
 	if (err)
