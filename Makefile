@@ -40,8 +40,8 @@ else
 O ?= build/san-$(subst $(comma),-,$(SAN))
 san_flags := -fsanitize=$(SAN) -fno-sanitize-recover=all -fno-omit-frame-pointer -Wno-format-truncation
 endif
-# One spelling of it, however it was given: targets and the files of dependencies are known by theirs. Below this
-# folder it is relative, elsewhere absolute.
+# O is spelled in one way, however it was given, because make knows targets and dependency files by their spelling:
+# relative if it is below this folder, otherwise absolute.
 given := $(abspath $(O))
 override O := $(firstword $(patsubst $(CURDIR)/%,%,$(filter $(CURDIR)/%,$(given) $(realpath $(dir $(given)))/$(notdir $(given)))) $(given))
 Q := $(if $(V),,@)

@@ -110,7 +110,7 @@ int pprof_location(struct pprof *p, uint64_t mapping, uint64_t address,
  */
 int pprof_sample(struct pprof *p, const uint64_t *locations, size_t location_count,
 	const int64_t *values, const struct pprof_label *labels, size_t label_count);
-/* The same in parts, for who has many samples of a stack or with a set of labels; 0 = none. */
+/* The same in parts, for many samples of one stack or with one set of labels; number 0 = none. */
 int pprof_stack(struct pprof *p, const uint64_t *locations, size_t count, uint32_t *ret_stack);
 int pprof_labels(
 	struct pprof *p, const struct pprof_label *labels, size_t count, uint32_t *ret_labels);

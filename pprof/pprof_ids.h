@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
-/* Where the object with an ID is in a table of a profile. Most tools number from 1 on, without
- * gaps. */
+/*
+ * Where the object with an ID is in a table of a profile. Most tools number from 1 on, without
+ * gaps.
+ */
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>

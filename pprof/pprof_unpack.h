@@ -11,8 +11,7 @@
 
 /*
  * The message is in MEMORY and is freed with it. SAMPLES: the fields of PLAIN from the first sample
- * to the last. Returns -EBADMSG if PLAIN is none, or MEMORY's
- * error.
+ * to the last. Returns -EBADMSG if PLAIN is no profile, or MEMORY's error.
  */
 int pprof_unpack(const struct buffer *plain, struct arena *memory,
 	Perftools__Profiles__Profile **ret_message, struct cursor *ret_samples);

@@ -31,8 +31,8 @@ void loop_remove(struct loop *loop, int fd);
  */
 void loop_set_events(struct loop *loop, int fd, uint32_t epoll_events);
 /*
- * Instead of the delay of a periodic timer: when CLOCK_MONOTONIC is next a multiple of the
- * interval. For what need not begin at a certain time: such timers wake the process together.
+ * Instead of the delay of a periodic timer: it is first due when CLOCK_MONOTONIC is a multiple of
+ * its interval. Timers that need not start at a certain time then wake the process together.
  */
 #define LOOP_NEXT_MULTIPLE UINT64_MAX
 /*

@@ -36,7 +36,7 @@ static void on_unfinished(void *context, uint64_t time_ns, const struct abi_unfi
 {
 	struct sampler *sampler = context;
 
-	/* Each drain renews BPF's allowance for more of them. */
+	/* A drain renews BPF's allowance for them (shared_maps_rings_read()). */
 	sampler->news = true;
 	intake_unfinished(&sampler->intake, time_ns, unfinished);
 }

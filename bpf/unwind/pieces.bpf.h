@@ -42,8 +42,8 @@ struct {
 } unfinished_records SEC(".maps");
 
 /*
- * Reads chunk I of both stacks into TO. Returns false where they end. A global function, as
- * unwind_frame(): the verifier checks it once, and not for each chunk.
+ * Reads chunk I of the two stacks into the CPU's unfinished record. Returns false where they end.
+ * A global function, as unwind_frame(): the verifier checks it once, and not for each chunk.
  */
 __noinline int unwind_read_piece(__u32 i)
 {
@@ -237,9 +237,9 @@ __noinline int unwind_note_return(__u32 word, __u64 address)
 }
 
 /*
- * Looks for them in RETURNS_AT_ONCE words of the stack from the one with number FIRST on, if they
- * are among the BYTES that were read. Returns how many words it looked at. A global function, as
- * above.
+ * Looks for return addresses in RETURNS_AT_ONCE words of the stack, from word FIRST on, as far as
+ * they are among the BYTES that were read. Returns how many words it looked at. A global function,
+ * as above.
  */
 __noinline int unwind_find_some_returns(__u32 first, __u32 bytes)
 {
@@ -264,7 +264,7 @@ __noinline int unwind_find_some_returns(__u32 first, __u32 bytes)
 	return i;
 }
 
-/* Finds them in the BYTES that were read of both stacks. */
+/* Looks for return addresses in the BYTES that were read of both stacks. */
 __noinline int unwind_find_returns(__u32 bytes)
 {
 	__u32 key = scratch_slot(), words = 0;

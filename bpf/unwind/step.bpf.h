@@ -85,8 +85,9 @@ UNWIND_INLINE __u64 unwind_below(__u64 a, __u64 b)
 }
 
 /*
- * TO with the bits MASK of FROM if CHOSEN is all ones, TO if it is 0. The verifier follows both
- * values of such a number when a constant is combined with it (6.18), so MASK must not be.
+ * If CHOSEN is all ones, TO with the bits of MASK taken from FROM; if it is 0, TO. Linux 6.18's
+ * verifier goes on with each of these two values separately as soon as a constant is combined with
+ * CHOSEN, so MASK, a constant, is combined with the other operand first.
  */
 UNWIND_INLINE __u64 unwind_chosen(__u64 to, __u64 from, __u64 mask, __u64 chosen)
 {

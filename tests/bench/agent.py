@@ -141,13 +141,13 @@ def peer_run(argv, wait_for_start, env=None):
 
 
 def perf_started(_perf):
-    """It reads its rings when they are rather full, seconds later."""
+    """By then perf samples, and has not read its rings: it waits until they are rather full, for seconds."""
     time.sleep(1.5)
     return ""
 
 
 def bcc_started(bcc):
-    """It says so."""
+    """Its first line says that it samples."""
     return bcc.stdout.readline().decode(errors="replace")
 
 
@@ -155,7 +155,7 @@ def run_of_perf(hz, seconds):
     """CPU s, samples, peak MB"""
     out = scratch("perf-%d.data" % hz)
     cpu, rss, _ = peer_run(["perf", "record", "-B", "-a", "-g", "-F", str(hz), "-e", "cpu-clock",
-                        "-o", out, "--", "sleep", str(seconds)], perf_started)
+                            "-o", out, "--", "sleep", str(seconds)], perf_started)
     text = subprocess.run(["perf", "script", "-F", "time", "-i", out], capture_output=True,
                           text=True, check=True).stdout
     return cpu, text.count(":"), rss

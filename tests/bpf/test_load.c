@@ -83,7 +83,7 @@ static bool walks(const struct probe *probe)
 	return true;
 }
 
-/* Whether the verifier sees what it sees nowhere else. */
+/* Whether the programs are others, for the verifier, than with the other walks and variants. */
 static bool is_of_its_own(const struct probe *probe, const struct variant *variant, enum walk walk)
 {
 	if (variant->perf_rings && !probe->own_rings)

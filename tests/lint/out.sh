@@ -19,7 +19,7 @@ by_run() { # FOLDER
 	END
 }
 
-# The second is a link to this folder.
+# $links/here is a link to this folder.
 links=$(mktemp -d)
 trap 'rm -rf "$links"' EXIT
 ln -s "$PWD" "$links/here"

@@ -61,8 +61,7 @@ static void test_symbol_in_the_middle_of_a_function_without_a_name(void **)
 	index_destroy(index);
 }
 
-/* As glibc's __restore_rt, whose symbol has no size: a return address to 0x141 is looked up at
- * 0x140. */
+/* As glibc's __restore_rt, without a size: a return address of 0x141 is looked up at 0x140. */
 static void test_function_that_handlers_return_to(void **)
 {
 	struct index_writer *w = create();

@@ -8,9 +8,12 @@
 #include "base/log.h"
 
 static const uint64_t ACTIVE_NS = 100000000;
-/* Only samples of what is known: half of what the sampler's own rings hold (ring_sizes.c). */
+/*
+ * While there are only samples of programs that are known. The sampler's own rings hold twice as
+ * much (ring_sizes.c).
+ */
 static const uint64_t CALM_NS = 250000000;
-/* An idle machine, where there is nothing to notice. */
+/* On an idle machine, where there is nothing to notice. */
 static const uint64_t IDLE_NS = 500000000;
 
 static void drains_set_interval(struct drains *d, uint64_t interval_ns)

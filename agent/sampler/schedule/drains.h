@@ -3,8 +3,8 @@
 /*
  * When the rings are drained: as soon as one of them is rather full, which its descriptor says, and
  * else by a timer, which bounds how late a new process, module or program of a runtime is noticed.
- * The timer slows down while nothing new happens: wake-ups are what a few samples cost most.
- * One thread, the loop's.
+ * The timer slows down while nothing new happens: at low rates, waking up is most of what
+ * sampling costs. One thread, the loop's.
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -18,7 +18,10 @@ struct drains_options {
 	int64_t (*drain)(void *context);
 	/* What is to be done after each drain. */
 	void (*drained)(void *context);
-	/* Whether the last drain read something that may ask for another one soon. */
+	/*
+	 * Whether the last drain read something after which the next should come soon. Called once
+	 * after each drain.
+	 */
 	bool (*saw_news)(void *context);
 	void *context;
 };

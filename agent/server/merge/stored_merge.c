@@ -70,9 +70,9 @@ struct stored_file {
 
 /* A set of labels of a file, as it is in the merge. */
 struct stored_labels {
-	bool known; /* the rest says so */
-	bool wanted;
-	uint32_t labels; /* number in the merge */
+	bool known; /* the rest is set: at the first sample that has these labels */
+	bool wanted; /* are its samples? */
+	uint32_t labels; /* its number in the merge, if they are */
 };
 
 int stored_merge_create(const struct stored_merge_options *options, struct stored_merge **ret_merge)

@@ -70,8 +70,9 @@ static size_t extents_upto(const struct index_writer *w, uint32_t offset)
 }
 
 /*
- * The entry of a function that signal handlers return to starts a byte before it: a return address
- * to its start is looked up one byte earlier, as that of a call (glibc's __restore_rt).
+ * A signal handler returns to the first byte of a function such as glibc's __restore_rt. Unwinders
+ * look up a return address one byte earlier, where the call was, so the function's entry starts a
+ * byte before the function, and its name must be found there, too.
  */
 uint32_t writer_extent_begin(const struct index_writer *w, const struct build_symbol *symbol)
 {

@@ -123,8 +123,9 @@ bool writer_code_offset(
 /* writer_flatten.c: sorts the symbols and gives nodes their linkage names. May be repeated. */
 int writer_link_symbols(struct index_writer *w);
 /*
- * writer_extents.c. Sorts the extents; the others need that. Where the code of SYMBOL begins. The
- * end of SYMBOL, which has no size, if no other symbol comes before.
+ * writer_extents.c. Sorts the extents, which the others need. From where on addresses are SYMBOL's:
+ * its start or the byte before. The end of SYMBOL, which has no size, if no other symbol comes
+ * before.
  */
 void writer_extents_sort(struct index_writer *w);
 uint32_t writer_extent_begin(const struct index_writer *w, const struct build_symbol *symbol);
