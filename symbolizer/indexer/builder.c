@@ -11,6 +11,7 @@
 #include "symbolizer/indexer/elf/images.h"
 #include "symbolizer/index/index.h"
 #include "symbolizer/indexer/cfi/cfi.h"
+#include "symbolizer/indexer/code/bare.h"
 #include "symbolizer/indexer/code/code.h"
 #include "symbolizer/indexer/dwarf/dwarf.h"
 #include "symbolizer/indexer/runtime_source.h"
@@ -141,15 +142,22 @@ static int read_symbols(struct source_build *b)
 /* Unwind tables over a limit are left out and counted; names are unaffected. */
 static int read_unwind(struct source_build *b)
 {
+	struct elf_image *image = b->images->own;
+	struct unwind_gap_source gaps = { 0 };
 	struct unwind_source source;
-	int err = runtime_sources_open_unwind(b->images->own, &source);
+	int err = runtime_sources_open_unwind(image, &source);
 	bool opened = !err;
 
-	if (err == -ENOMEM)
-		return err;
-	err = unwind_read(b->images->own, &b->answered, opened ? &source : NULL, b->w);
+	/* The code of an object file is not what runs: nothing in it is relocated. */
+	if (err != -ENOMEM && elf_image_type(image) != ET_REL)
+		err = bare_open(image, writer_work(b->w), &gaps);
+	if (err != -ENOMEM)
+		err = unwind_read(image, &b->answered, opened ? &source : NULL,
+			gaps.run ? &gaps : NULL, b->w);
 	if (opened)
 		source.close(source.state);
+	if (gaps.run)
+		gaps.close(gaps.state);
 	return err == -ENOMEM ? err : 0;
 }
 

@@ -98,9 +98,11 @@ static int close_in_by(
 	err = reopen_files(files);
 	if (err)
 		return err;
-	/* Nothing can be loaded later. Without the library the index has no functions. */
-	if (files->wants_functions)
-		code_libraries_load();
+	/*
+	 * Nothing can be loaded later. Without the library the index has no functions, and no
+	 * rules for code without tables.
+	 */
+	code_libraries_load(files->wants_functions);
 	/* The parent's answers bring more descriptors. */
 	if (!files->may_ask)
 		err = sandbox_limit(RLIMIT_NOFILE, fd_count, fd_count);

@@ -68,7 +68,7 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
 {
 	(void)argc;
 	(void)argv;
-	code_libraries_load();
+	code_libraries_load(true);
 	return 0;
 }
 

@@ -145,7 +145,7 @@ static void read_elf(int fd)
 	if (!gopclntab_read(image, w, &text)) {
 		unwound = go_open_unwind(image, &source);
 		if (!unwound) {
-			unwound = unwind_read(image, &text, &source, w);
+			unwound = unwind_read(image, &text, &source, NULL, w);
 			source.close(source.state);
 		}
 		if (unwound && unwound != -EBADMSG && unwound != -E2BIG)

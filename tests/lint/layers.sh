@@ -24,7 +24,7 @@ symbolizer/indexer/elf: base/ symbolizer/index/debug_names.h symbolizer/sandbox/
 symbolizer/indexer/writer: base/ bpf/abi/unwind.h symbolizer/index/ symbolizer/indexer/demangle.h
 symbolizer/indexer/dwarf: base/ symbolizer/indexer/elf/ symbolizer/indexer/writer/
 symbolizer/indexer/go: base/ bpf/abi/unwind.h bpf/abi/runtime_go.h symbolizer/indexer/elf/ symbolizer/indexer/writer/ symbolizer/indexer/dwarf/dwarf.h symbolizer/indexer/cfi/unwind_source.h symbolizer/indexer/runtime_source.h symbolizer/indexer/source.h symbolizer/indexer/source_range.h symbolizer/index/index.h symbolizer/index/functions.h symbolizer/index/runtime_go.h
-symbolizer/indexer/code: base/ symbolizer/index/functions.h symbolizer/indexer/cfi/cfi.h symbolizer/indexer/elf/ symbolizer/indexer/writer/ symbolizer/indexer/runtime_source.h symbolizer/indexer/source.h
+symbolizer/indexer/code: base/ bpf/abi/unwind.h symbolizer/index/functions.h symbolizer/indexer/cfi/cfi.h symbolizer/indexer/cfi/unwind_source.h symbolizer/indexer/elf/ symbolizer/indexer/writer/ symbolizer/indexer/runtime_source.h symbolizer/indexer/source.h
 symbolizer/indexer/cfi: base/ bpf/abi/unwind.h symbolizer/index/unwind_rule.h symbolizer/indexer/elf/ symbolizer/indexer/writer/ symbolizer/indexer/demangle.h symbolizer/indexer/source_range.h
 symbolizer/builds: base/ bpf/abi/fetch.h symbolizer/arguments/ symbolizer/index/ symbolizer/sandbox/ symbolizer/debuginfod/
 symbolizer/debuginfod: base/ symbolizer/index/index.h symbolizer/sandbox/ symbolizer/builds/

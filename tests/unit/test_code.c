@@ -414,6 +414,6 @@ int main(void)
 		cmocka_unit_test(test_overlapping_functions_cost_no_more_than_the_allowance),
 	};
 
-	code_libraries_load();
+	code_libraries_load(true);
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -76,6 +76,6 @@ int main(void)
 		cmocka_unit_test(test_data),
 	};
 
-	code_libraries_load();
+	code_libraries_load(true);
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -3,6 +3,7 @@
  * untabled SECONDS: functions in assembly without call frame information, each of which spins below
  * a caller of its own: `in_NAME` calls `asm_NAME`. Between them the stack has what the function
  * pushes, or room in which earlier calls have left their return addresses. Prints `ready`.
+ * With -DOPAQUE what they do to the stack pointer cannot be told from their instructions.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,8 +13,14 @@ enum { SOME = 4000000 };
 
 #define NOINLINE __attribute__((noinline, noclone))
 #define SPIN "1: dec %rdi\n jnz 1b\n"
-#define FUNCTION(name, before, after)                                                             \
-	__asm__(".text\n.type asm_" name ", @function\nasm_" name ":\n" before SPIN after "ret\n" \
+#ifdef OPAQUE
+#define BEGIN "xchg %rsp, %rcx\n xchg %rsp, %rcx\n"
+#else
+#define BEGIN
+#endif
+#define FUNCTION(name, before, after)                                                           \
+	__asm__(".text\n.type asm_" name ", @function\nasm_" name ":\n" BEGIN before SPIN after \
+		"ret\n"                                                                         \
 		".size asm_" name ", . - asm_" name "\n")
 
 /* Nothing on the stack; registers, one of them the frame pointer; a frame of the usual form. */
@@ -28,8 +35,8 @@ FUNCTION("stale_pointer", "sub $904, %rsp\n", "add $904, %rsp\n");
 FUNCTION("large", "sub $4008, %rsp\n", "add $4008, %rsp\n");
 /* Called by a function that has no table either. */
 FUNCTION("inner", "", "");
-__asm__(".text\n.type asm_outer, @function\nasm_outer:\n push %rbx\n call asm_inner\n pop %rbx\n "
-	"ret\n"
+__asm__(".text\n.type asm_outer, @function\nasm_outer:\n" BEGIN
+	"push %rbx\n call asm_inner\n pop %rbx\n ret\n"
 	".size asm_outer, . - asm_outer\n");
 
 extern void asm_bare(unsigned long n), asm_pushes(unsigned long n), asm_framed(unsigned long n),

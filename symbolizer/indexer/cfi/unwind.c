@@ -24,6 +24,7 @@ enum {
 	MAX_FUNCTIONS = 1 << 22, /* twice what the largest browsers have */
 	FUNCTION_ALIGN = 16, /* used by compilers */
 	ROW_STEPS = 8, /* of work */
+	MIN_GAP_BYTES = 16, /* less is padding */
 };
 
 /* Compact, because there may be millions. */
@@ -43,6 +44,9 @@ struct job {
 	struct landmark landmarks[UNWIND_LANDMARKS];
 	uint64_t next_landmark; /* no unused landmark starts before this address */
 	const struct unwind_source *source; /* NULL = none */
+	const struct unwind_input *input;
+	size_t code_range; /* of input->code: the first that does not end before `described` */
+	uint64_t described; /* end of the functions that were run */
 	struct index_writer *w;
 	uint32_t section; /* number of the section being read */
 	struct function *functions;
@@ -241,14 +245,74 @@ static void add_landmarks(struct job *job, uint64_t limit)
 	}
 }
 
-/* LIMIT is the start of the next function. */
-static void run_function(struct job *job, const struct function *f, uint64_t limit)
+static void add_gap_row(
+	void *context, uint64_t low, uint64_t high, const struct abi_unwind_rule *rule)
 {
+	struct job *job = context;
+
+	unwind_pages_row(job->pages, low, high, rule);
+	job->before = MAX(job->before, high);
+}
+
+static int add_gap_extent(void *context, uint64_t low, uint64_t high)
+{
+	struct job *job = context;
+
+	return writer_extent(job->w, low, high);
+}
+
+/* Adds the rows of code without an entry in [LOW, HIGH), but for what the runtime describes. */
+static int add_gap(struct job *job, uint64_t low, uint64_t high)
+{
+	const struct unwind_gap_source *gaps = job->input->gaps;
+	const struct unwind_gap_sinks sinks = { add_gap_row, add_gap_extent, job };
+	const struct source_range *skip = job->skip;
+	int err = 0;
+
+	if (low < skip->high && high > skip->low) {
+		if (low < skip->low)
+			err = add_gap(job, low, skip->low);
+		low = skip->high;
+	}
+	if (!err && low < high && high - low >= MIN_GAP_BYTES)
+		err = gaps->run(gaps->state, low, high, &sinks);
+	return err;
+}
+
+/* Adds the rows of code without an entry up to LIMIT, the start of the next function. */
+static int add_gaps(struct job *job, uint64_t limit)
+{
+	const struct unwind_input *input = job->input;
+	int err = 0;
+
+	if (!input->gaps || limit < job->described || limit - job->described < MIN_GAP_BYTES)
+		return 0;
+	for (; job->code_range < input->code_count && !err; job->code_range++) {
+		const struct source_range *code = &input->code[job->code_range];
+
+		if (code->low >= limit)
+			break;
+		err = add_gap(job, MAX(code->low, MAX(job->described, job->before)),
+			MIN(code->high, limit));
+		if (code->high > limit)
+			break;
+	}
+	return err;
+}
+
+/* LIMIT is the start of the next function. */
+static int run_function(struct job *job, const struct function *f, uint64_t limit)
+{
+	int err;
+
 	add_landmarks(job, f->low);
+	err = add_gaps(job, f->low);
 	job->start = f->low;
 	job->limit = MIN(f->low + f->size, limit);
 	if (f->section == SOURCE_SECTION ? run_source_function(job, f) : run_fde(job, f))
 		job->figures.broken++;
+	job->described = MAX(job->described, f->low + f->size);
+	return err;
 }
 
 /* Keeps the order of rank for equal addresses. All code of a module is within 4 GiB. */
@@ -282,7 +346,7 @@ static int run_functions(struct job *job)
 	for (size_t i = 0, next; i < count && !err; i = next) {
 		for (next = i + 1; next < count && order[next].address == order[i].address;)
 			next++;
-		run_function(job, &job->functions[order[i].number],
+		err = run_function(job, &job->functions[order[i].number],
 			next < count ? job->lowest + order[next].address : UINT64_MAX);
 	}
 	return err;
@@ -296,6 +360,9 @@ static int make_pages(struct job *job)
 	if (err)
 		return err;
 	add_landmarks(job, UINT64_MAX);
+	err = add_gaps(job, UINT64_MAX);
+	if (err)
+		return err;
 	err = unwind_pages_finish(job->pages, &counts);
 	job->figures.pages = counts.pages;
 	job->figures.rows = counts.rows;
@@ -362,6 +429,7 @@ int unwind_write(const struct unwind_input *input)
 		.section_count = input->section_count,
 		.skip = input->skip,
 		.source = input->source,
+		.input = input,
 		.w = input->w,
 	};
 

@@ -245,11 +245,41 @@ static uint8_t kept_register(struct elf_image *image, const struct unwind_source
 	return find_export(image, "_r_debug").low ? ABI_KEPT_RBX + 1 : 0;
 }
 
+static int code_by_address(const void *a, const void *b)
+{
+	const struct source_range *x = a, *y = b;
+
+	return (x->low > y->low) - (x->low < y->low);
+}
+
+/*
+ * Where code without entries may be: sections of code but for the tables of stubs, which
+ * plt_unwind() describes. A file without section headers has none.
+ */
+static void find_code(const struct elf_image *image, struct unwind_input *input)
+{
+	for (size_t i = 0; i < elf_image_section_count(image); i++) {
+		struct elf_section s = elf_image_section(image, i);
+		uint64_t end;
+
+		if (s.type != SHT_PROGBITS || !(s.flags & SHF_EXECINSTR) ||
+			!(s.flags & SHF_ALLOC) || !strncmp(s.name, ".plt", 4) ||
+			!strcmp(s.name, ".iplt") ||
+			__builtin_add_overflow(s.address, s.size, &end) ||
+			input->code_count == UNWIND_CODE_RANGES)
+			continue;
+		input->code[input->code_count++] =
+			(struct source_range){ .low = s.address, .high = end };
+	}
+	qsort(input->code, input->code_count, sizeof(input->code[0]), code_by_address);
+}
+
 int unwind_read(struct elf_image *image, const struct source_range *skip,
-	const struct unwind_source *source, struct index_writer *w)
+	const struct unwind_source *source, const struct unwind_gap_source *gaps,
+	struct index_writer *w)
 {
 	struct found f = { .image = image };
-	struct unwind_input input = { .skip = skip, .source = source, .w = w };
+	struct unwind_input input = { .skip = skip, .source = source, .gaps = gaps, .w = w };
 	int err;
 
 	find_sections(&f);
@@ -259,6 +289,8 @@ int unwind_read(struct elf_image *image, const struct source_range *skip,
 		return -ENOENT;
 	input.sections = f.sections;
 	input.section_count = f.count;
+	if (gaps)
+		find_code(image, &input);
 	err = unwind_write(&input);
 	for (size_t i = 0; i < f.count; i++)
 		elf_image_forget(image, f.sections[i].bytes.start,

@@ -9,7 +9,7 @@
 #include "symbolizer/indexer/source_range.h"
 #include "symbolizer/indexer/writer/writer.h"
 
-enum { UNWIND_SECTIONS = 8, UNWIND_LANDMARKS = 21 };
+enum { UNWIND_SECTIONS = 8, UNWIND_LANDMARKS = 21, UNWIND_CODE_RANGES = 16 };
 
 struct unwind_input {
 	const struct cfi_section *sections;
@@ -17,6 +17,9 @@ struct unwind_input {
 	const struct source_range *skip; /* call frame information inside of it is ignored */
 	const struct unwind_source *source; /* NULL = none */
 	struct landmark landmarks[UNWIND_LANDMARKS]; /* ascending; size 0 = none */
+	const struct unwind_gap_source *gaps; /* NULL = none */
+	struct source_range code[UNWIND_CODE_RANGES]; /* where there may be gaps, ascending */
+	size_t code_count;
 	struct index_writer *w;
 };
 

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * Functions whose unwind rules come from other tables than call frame information: those that a
- * language runtime unwinds with. What is read is untrusted, like all of the file.
+ * Unwind rules that come from elsewhere than call frame information: from the tables that a
+ * language runtime unwinds with, and from code that has no tables. What is read is untrusted, like
+ * all of the file.
  */
 #include <stdint.h>
 
@@ -24,6 +25,24 @@ struct unwind_source {
 	 */
 	int (*run)(void *state, uint32_t number, struct abi_unwind_rule *ret_entry,
 		unwind_source_sink *sink, void *context);
+	void (*close)(void *state);
+	void *state;
+};
+
+struct unwind_gap_sinks {
+	unwind_source_sink *row;
+	/* A function. */
+	int (*extent)(void *context, uint64_t low, uint64_t high);
+	void *context;
+};
+
+/* Rules of code between the functions that have any. */
+struct unwind_gap_source {
+	/*
+	 * Passes the rows of code in [LOW, HIGH), ascending, and the functions with rows. Only
+	 * -ENOMEM and a sink's errors are errors.
+	 */
+	int (*run)(void *state, uint64_t low, uint64_t high, const struct unwind_gap_sinks *sinks);
 	void (*close)(void *state);
 	void *state;
 };

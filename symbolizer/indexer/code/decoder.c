@@ -25,10 +25,11 @@ void *code_symbol(const char *name)
 	return dlsym(RTLD_DEFAULT, name);
 }
 
-void code_libraries_load(void)
+void code_libraries_load(bool functions)
 {
 	(void)dlopen(code_machine_x86_64.library, RTLD_NOW | RTLD_GLOBAL | RTLD_NODELETE);
-	(void)dlopen(code_machine_aarch64.library, RTLD_NOW | RTLD_GLOBAL | RTLD_NODELETE);
+	if (functions)
+		(void)dlopen(code_machine_aarch64.library, RTLD_NOW | RTLD_GLOBAL | RTLD_NODELETE);
 }
 
 int code_decoder_create(uint16_t machine, struct code_decoder **ret_decoder)

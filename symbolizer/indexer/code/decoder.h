@@ -33,16 +33,18 @@ struct code_instruction {
 	 * jump and does nothing, vcmpsd (VEX 0xc2) is taken for a return.
 	 */
 	bool is_misread;
-	uint64_t target; /* of CODE_JUMP and CODE_BRANCH */
+	/* Of CODE_JUMP, CODE_BRANCH and, on x86_64, CODE_CALL. 0: by a pointer. */
+	uint64_t target;
 };
 
 struct code_decoder;
 
 /*
- * Loads the libraries that are installed into this process, for good. Both: which machine's code a
- * file has is not known before the sandbox.
+ * Loads the libraries that are installed into this process, for good: those that unwind tables
+ * need (bare.h), or with FUNCTIONS all. Which machine's code a file has is not known before the
+ * sandbox.
  */
-void code_libraries_load(void);
+void code_libraries_load(bool functions);
 
 /*
  * A decoder for MACHINE (EM_*). Opens no file. -EOPNOTSUPP if the library is not loaded, is of

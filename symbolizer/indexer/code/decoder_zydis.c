@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* x86_64, by Zydis. Opcodes: Intel SDM vol. 2. */
-#include <Zydis/Zydis.h>
 #include <errno.h>
 #include <stdlib.h>
 
 #include "base/cleanup.h"
 #include "symbolizer/indexer/code/decoder_state.h"
+#include "symbolizer/indexer/code/decoder_zydis.h"
 
 enum {
 	OPCODE_RET_IMMEDIATE = 0xc2,
@@ -156,6 +156,18 @@ static bool zydis_is_misread(const ZydisDecodedInstruction *i)
 	}
 }
 
+struct code_instruction zydis_flow(const ZydisDecodedInstruction *i, uint64_t address)
+{
+	return (struct code_instruction){
+		.kind = zydis_kind(i),
+		.size = i->length,
+		.is_misread = zydis_is_misread(i),
+		.target = i->raw.imm[0].is_relative
+				  ? address + i->length + (uint64_t)i->raw.imm[0].value.s
+				  : 0,
+	};
+}
+
 static bool zydis_next(const struct code_decoder *decoder, const uint8_t *bytes, size_t left,
 	uint64_t address, struct code_instruction *ret_instruction)
 {
@@ -164,12 +176,7 @@ static bool zydis_next(const struct code_decoder *decoder, const uint8_t *bytes,
 
 	if (ZYAN_FAILED(zydis->decode(&zydis->state, NULL, bytes, left, &i)))
 		return false;
-	*ret_instruction = (struct code_instruction){
-		.kind = zydis_kind(&i),
-		.size = i.length,
-		.is_misread = zydis_is_misread(&i),
-		.target = address + i.length + (uint64_t)i.raw.imm[0].value.s,
-	};
+	*ret_instruction = zydis_flow(&i, address);
 	return true;
 }
 

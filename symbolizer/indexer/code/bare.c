@@ -1,0 +1,601 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The code of a gap is decoded from its beginning, one instruction after the other, and cut into
+ * blocks at jumps and their targets. What a block does to the stack pointer is followed from the
+ * entries, where the return address is on top of the stack, along all jumps. An entry is a block
+ * that a call leads to, or that no jump leads to and nothing runs into.
+ *
+ * Blocks that jumps connect are judged together. They get rules only if all of this holds:
+ *
+ * - they return, and at each return the return address is on top of the stack again, with the
+ *   caller's rbp in its register;
+ * - ways that meet agree on the stack pointer;
+ * - jumps lead to the beginning of an instruction, or out of the gap as a call would;
+ * - the stack is aligned at calls that leave the gap;
+ * - nothing runs into bytes that are no code.
+ *
+ * So an offset is known from two sides. What looks like an entry and is not (a case of a switch, a
+ * part that is reached by a return address which was stored by hand) disagrees with one of them,
+ * and so does a helper that moves its caller's stack pointer, or code that switches stacks.
+ */
+#include "symbolizer/indexer/code/bare.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/array.h"
+#include "base/cleanup.h"
+#include "symbolizer/indexer/code/bare_state.h"
+#include "symbolizer/indexer/code/effect.h"
+
+enum {
+	BARE_ALIGN = 16, /* of functions, where decoding goes on behind bytes that are no code */
+	/*
+	 * Of a gap, and of all gaps of a file; larger ones get no rules. libavcodec has 1 MiB in
+	 * all. A program that was built without tables, such as Debian's chromium, has 150 MB.
+	 */
+	BARE_MAX_GAP = 4 << 20,
+	BARE_MAX_BYTES = 8 << 20,
+	BARE_MAX_INSTRUCTIONS = 1 << 20,
+	BARE_MAX_BLOCKS = 1 << 18,
+	BARE_INSTRUCTION_STEPS = 16, /* of work */
+	BARE_NOWHERE = -1,
+};
+
+struct bare_instruction {
+	uint32_t off; /* in the gap */
+	uint32_t target; /* offset; of jumps and calls that stay in the gap, else BARE_OUTSIDE */
+	struct code_effect effect;
+	uint8_t kind; /* enum code_kind */
+	bool is_code; /* false: bytes that are none */
+};
+
+static const uint32_t BARE_OUTSIDE = UINT32_MAX;
+
+struct bare_block {
+	uint32_t first, end; /* instructions */
+	uint32_t parent; /* of the union of connected blocks; its root has the next two */
+	bool is_refused, returns;
+	bool is_called; /* by a direct call */
+	bool is_fallen_into, is_jumped_to;
+	bool is_padding; /* nothing but nops, and nothing leads there */
+	bool has_state, waits;
+	struct bare_state state; /* at its beginning */
+};
+
+struct bare {
+	const struct elf_image *image;
+	struct work *work;
+	struct code_effects *effects;
+	uint64_t bytes_left;
+
+	/* Of the gap being read. */
+	uint64_t low, high;
+	struct bare_instruction *instructions;
+	size_t instruction_count, instruction_capacity;
+	struct bare_block *blocks;
+	size_t block_count, block_capacity;
+	uint32_t *waiting; /* blocks whose state has changed */
+	size_t waiting_count, waiting_capacity;
+};
+
+/* ---- instructions --------------------------------------------------------------------------- */
+
+static bool bare_stops(const struct bare_instruction *i)
+{
+	return !i->is_code || i->kind == CODE_RETURN || i->kind == CODE_JUMP ||
+	       i->kind == CODE_LEAVE || i->kind == CODE_INDIRECT_JUMP || i->kind == CODE_STOP;
+}
+
+static uint32_t bare_target(const struct bare *b, uint64_t target)
+{
+	return target >= b->low && target < b->high ? (uint32_t)(target - b->low) : BARE_OUTSIDE;
+}
+
+static int bare_add_instruction(struct bare *b, const struct bare_instruction *i)
+{
+	int err = array_reserve(b->instructions, b->instruction_capacity, b->instruction_count + 1,
+		BARE_MAX_INSTRUCTIONS);
+
+	if (!err)
+		b->instructions[b->instruction_count++] = *i;
+	return err;
+}
+
+/* Returns the size of the instruction at OFF, or of bytes that are none. */
+static uint32_t bare_decode_one(
+	const struct bare *b, const uint8_t *bytes, uint32_t off, struct bare_instruction *ret_i)
+{
+	const size_t left = (size_t)(b->high - b->low) - off;
+	struct code_instruction flow;
+
+	*ret_i = (struct bare_instruction){ .off = off, .target = BARE_OUTSIDE };
+	if (!code_effect(b->effects, bytes + off, left, b->low + off, &flow, &ret_i->effect))
+		return BARE_ALIGN - (uint32_t)((b->low + off) % BARE_ALIGN);
+	ret_i->is_code = true;
+	ret_i->kind = (uint8_t)flow.kind;
+	if (flow.kind == CODE_JUMP || flow.kind == CODE_BRANCH || flow.kind == CODE_CALL)
+		ret_i->target = bare_target(b, flow.target);
+	return flow.size;
+}
+
+/* -ENODATA: the gap is not in the file, or the work is spent. */
+static int bare_decode(struct bare *b)
+{
+	struct cursor code = elf_image_at(b->image, b->low, b->high - b->low);
+	const uint8_t *bytes = code.at;
+	int err = 0;
+
+	if (code.bad || cursor_left(&code) != b->high - b->low)
+		return -ENODATA;
+	for (uint32_t off = 0; off < b->high - b->low && !err;) {
+		struct bare_instruction i;
+
+		if (!work_spend(b->work, BARE_INSTRUCTION_STEPS))
+			return -ENODATA;
+		off += bare_decode_one(b, bytes, off, &i);
+		err = bare_add_instruction(b, &i);
+	}
+	return err;
+}
+
+/* The instruction that begins at OFF, or BARE_NOWHERE. */
+static int64_t bare_at(const struct bare *b, uint32_t off)
+{
+	size_t low = 0, high = b->instruction_count;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (b->instructions[middle].off < off)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low < b->instruction_count && b->instructions[low].off == off ? (int64_t)low
+									     : BARE_NOWHERE;
+}
+
+/* The offset of instruction NUMBER, or of the gap's end. */
+static uint64_t bare_off(const struct bare *b, uint32_t number)
+{
+	return number < b->instruction_count ? b->instructions[number].off : b->high - b->low;
+}
+
+/*
+ * Whether instruction NUMBER is a call that has only padding behind it, up to where a function may
+ * begin: the callee does not return.
+ */
+static bool bare_is_last_call(const struct bare *b, uint32_t number)
+{
+	uint32_t next = number + 1;
+
+	if (b->instructions[number].kind != CODE_CALL)
+		return false;
+	while (next < b->instruction_count && b->instructions[next].kind == CODE_NOP)
+		next++;
+	return next == b->instruction_count ||
+	       (next > number + 1 && !((b->low + b->instructions[next].off) % BARE_ALIGN));
+}
+
+static bool bare_ends(const struct bare *b, uint32_t number)
+{
+	return bare_stops(&b->instructions[number]) || bare_is_last_call(b, number);
+}
+
+/* ---- blocks --------------------------------------------------------------------------------- */
+
+/* A bit for each instruction that a block begins with. -ENOMEM. */
+static int bare_find_leaders(const struct bare *b, uint8_t **ret_leaders)
+{
+	uint8_t *leaders = calloc(b->instruction_count / 8 + 1, 1);
+
+	if (!leaders)
+		return -ENOMEM;
+	for (size_t i = 0; i < b->instruction_count; i++) {
+		const struct bare_instruction *at = &b->instructions[i];
+		int64_t to = at->target == BARE_OUTSIDE ? BARE_NOWHERE : bare_at(b, at->target);
+
+		if (to != BARE_NOWHERE)
+			leaders[to / 8] |= (uint8_t)(1 << to % 8);
+		if ((bare_ends(b, (uint32_t)i) || at->kind == CODE_BRANCH) &&
+			i + 1 < b->instruction_count)
+			leaders[(i + 1) / 8] |= (uint8_t)(1 << (i + 1) % 8);
+	}
+	*ret_leaders = leaders;
+	return 0;
+}
+
+static int bare_make_blocks(struct bare *b)
+{
+	autofree uint8_t *leaders = NULL;
+	int err = bare_find_leaders(b, &leaders);
+
+	for (uint32_t i = 0; i < b->instruction_count && !err; i++) {
+		if (i && !(leaders[i / 8] >> i % 8 & 1)) {
+			b->blocks[b->block_count - 1].end = i + 1;
+			continue;
+		}
+		err = array_reserve(
+			b->blocks, b->block_capacity, b->block_count + 1, BARE_MAX_BLOCKS);
+		if (!err) {
+			b->blocks[b->block_count] = (struct bare_block){
+				.first = i, .end = i + 1, .parent = (uint32_t)b->block_count
+			};
+			b->block_count++;
+		}
+	}
+	return err;
+}
+
+/* The block that begins at offset OFF, or NULL. */
+static struct bare_block *bare_block_at(const struct bare *b, uint32_t off)
+{
+	size_t low = 0, high = b->block_count;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (b->instructions[b->blocks[middle].first].off < off)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	if (low == b->block_count || b->instructions[b->blocks[low].first].off != off)
+		return NULL;
+	return &b->blocks[low];
+}
+
+static struct bare_block *bare_root(const struct bare *b, struct bare_block *block)
+{
+	while (&b->blocks[block->parent] != block) {
+		block->parent = b->blocks[block->parent].parent;
+		block = &b->blocks[block->parent];
+	}
+	return block;
+}
+
+static void bare_refuse(const struct bare *b, struct bare_block *block)
+{
+	bare_root(b, block)->is_refused = true;
+}
+
+static void bare_join(const struct bare *b, struct bare_block *one, struct bare_block *other)
+{
+	struct bare_block *root = bare_root(b, one), *joined = bare_root(b, other);
+
+	if (root == joined)
+		return;
+	joined->parent = (uint32_t)(root - b->blocks);
+	root->is_refused |= joined->is_refused;
+}
+
+static const struct bare_instruction *bare_last(
+	const struct bare *b, const struct bare_block *block)
+{
+	return &b->instructions[block->end - 1];
+}
+
+/* The block that BLOCK runs on into, or NULL. */
+static struct bare_block *bare_next(const struct bare *b, struct bare_block *block)
+{
+	if (bare_ends(b, block->end - 1) || block + 1 == b->blocks + b->block_count)
+		return NULL;
+	return block + 1;
+}
+
+static bool bare_has_only_nops(const struct bare *b, const struct bare_block *block)
+{
+	for (uint32_t i = block->first; i < block->end; i++)
+		if (b->instructions[i].kind != CODE_NOP || !b->instructions[i].is_code)
+			return false;
+	return true;
+}
+
+static void bare_note_targets(const struct bare *b, struct bare_block *block)
+{
+	for (uint32_t i = block->first; i < block->end; i++) {
+		const struct bare_instruction *at = &b->instructions[i];
+		struct bare_block *to;
+
+		if (at->target == BARE_OUTSIDE)
+			continue;
+		to = bare_block_at(b, at->target);
+		if (!to) {
+			bare_refuse(b, block);
+		} else if (at->kind == CODE_CALL) {
+			to->is_called = true;
+		} else {
+			to->is_jumped_to = true;
+			bare_join(b, block, to);
+		}
+	}
+}
+
+/* Padding before the target of a jump is not a way to it. */
+static void bare_note_order(const struct bare *b, struct bare_block *block)
+{
+	struct bare_block *next = bare_next(b, block);
+
+	block->is_padding = !block->is_fallen_into && !block->is_jumped_to && !block->is_called &&
+			    bare_has_only_nops(b, block);
+	if (block->is_padding)
+		return;
+	if (next) {
+		next->is_fallen_into = true;
+		bare_join(b, block, next);
+	} else if (!bare_ends(b, block->end - 1) || !bare_last(b, block)->is_code) {
+		bare_refuse(b, block);
+	}
+}
+
+static void bare_connect(const struct bare *b)
+{
+	for (size_t i = 0; i < b->block_count; i++)
+		bare_note_targets(b, &b->blocks[i]);
+	for (size_t i = 0; i < b->block_count; i++)
+		bare_note_order(b, &b->blocks[i]);
+}
+
+static void bare_run(struct bare_state *s, const struct bare_instruction *i)
+{
+	bare_state_run(s, i->kind, &i->effect);
+}
+
+/* ---- following ------------------------------------------------------------------------------ */
+
+/* System V ABI, 3.2.2: at a call the stack is aligned. Assembly may not care for its own functions.
+ */
+static bool bare_may_call(const struct bare_state *s, const struct bare_instruction *i)
+{
+	return i->kind != CODE_CALL || i->target != BARE_OUTSIDE || s->base != BARE_CFA ||
+	       !(s->sp % BARE_ALIGN);
+}
+
+static int bare_wait(struct bare *b, struct bare_block *block)
+{
+	int err;
+
+	if (block->waits)
+		return 0;
+	err = array_reserve(b->waiting, b->waiting_capacity, b->waiting_count + 1, BARE_MAX_BLOCKS);
+	if (err)
+		return err;
+	b->waiting[b->waiting_count++] = (uint32_t)(block - b->blocks);
+	block->waits = true;
+	return 0;
+}
+
+/* BLOCK begins with STATE, too. */
+static int bare_flow(struct bare *b, struct bare_block *block, const struct bare_state *state)
+{
+	if (!block->has_state) {
+		block->state = *state;
+		block->has_state = true;
+		return bare_wait(b, block);
+	}
+	if (block->state.base != state->base || block->state.sp != state->sp) {
+		bare_refuse(b, block);
+		return 0;
+	}
+	return bare_state_meet(&block->state, state) ? bare_wait(b, block) : 0;
+}
+
+/* The end of BLOCK, with STATE before its last instruction's jump. */
+static int bare_leave_block(
+	struct bare *b, struct bare_block *block, const struct bare_state *state)
+{
+	const struct bare_instruction *last = bare_last(b, block);
+	struct bare_block *next = bare_next(b, block);
+	int err = 0;
+
+	if (last->kind == CODE_RETURN) {
+		bare_root(b, block)->returns = true;
+		if (!bare_state_is_as_called(state))
+			bare_refuse(b, block);
+	} else if (last->kind == CODE_LEAVE || last->kind == CODE_JUMP ||
+		   last->kind == CODE_BRANCH) {
+		if (last->target != BARE_OUTSIDE)
+			err = bare_flow(b, bare_block_at(b, last->target), state);
+		else if (!bare_state_is_as_called(state))
+			bare_refuse(b, block);
+	}
+	return !err && next ? bare_flow(b, next, state) : err;
+}
+
+/* Follows BLOCK; not where the stack pointer is above the return address. */
+static int bare_follow_block(struct bare *b, struct bare_block *block)
+{
+	struct bare_state state = block->state;
+
+	for (uint32_t i = block->first; i < block->end; i++) {
+		if (!bare_may_call(&state, &b->instructions[i]))
+			bare_refuse(b, block);
+		bare_run(&state, &b->instructions[i]);
+		if (state.base == BARE_CFA && state.sp > -BARE_WORD)
+			bare_refuse(b, block);
+	}
+	if (bare_root(b, block)->is_refused)
+		return 0;
+	return bare_leave_block(b, block, &state);
+}
+
+static int bare_follow_waiting(struct bare *b)
+{
+	int err = 0;
+
+	while (b->waiting_count && !err) {
+		struct bare_block *block = &b->blocks[b->waiting[--b->waiting_count]];
+
+		block->waits = false;
+		if (!work_spend(b->work, BARE_INSTRUCTION_STEPS * (block->end - block->first)))
+			return -ENODATA;
+		if (!bare_root(b, block)->is_refused)
+			err = bare_follow_block(b, block);
+	}
+	return err;
+}
+
+static bool bare_is_entry(const struct bare_block *block)
+{
+	return block->is_called ||
+	       (!block->is_fallen_into && !block->is_jumped_to && !block->is_padding);
+}
+
+/* A function that begins with a loop: the only way to its beginning comes from inside. */
+static bool bare_is_looped(const struct bare *b, const struct bare_block *block)
+{
+	return !block->has_state && !block->is_fallen_into && block->is_jumped_to &&
+	       !((b->low + b->instructions[block->first].off) % BARE_ALIGN);
+}
+
+static int bare_follow(struct bare *b)
+{
+	const struct bare_state entry = bare_state_at_entry();
+	int err = 0;
+
+	for (size_t i = 0; i < b->block_count && !err; i++)
+		if (bare_is_entry(&b->blocks[i]))
+			err = bare_flow(b, &b->blocks[i], &entry);
+	if (!err)
+		err = bare_follow_waiting(b);
+	for (size_t i = 0; i < b->block_count && !err; i++) {
+		if (bare_is_looped(b, &b->blocks[i]))
+			err = bare_flow(b, &b->blocks[i], &entry);
+		if (!err)
+			err = bare_follow_waiting(b);
+	}
+	return err;
+}
+
+/* ---- rules ---------------------------------------------------------------------------------- */
+
+static void bare_write_rows(
+	const struct bare *b, const struct bare_block *block, const struct unwind_gap_sinks *sinks)
+{
+	struct bare_state state = block->state;
+
+	for (uint32_t i = block->first; i < block->end; i++) {
+		const struct abi_unwind_rule rule = bare_state_rule(&state);
+		uint64_t end = bare_off(b, i + 1);
+
+		if (rule.cfa != ABI_CFA_NONE)
+			sinks->row(sinks->context, b->low + b->instructions[i].off, b->low + end,
+				&rule);
+		bare_run(&state, &b->instructions[i]);
+	}
+}
+
+static bool bare_is_believed(const struct bare *b, struct bare_block *block)
+{
+	const struct bare_block *root = bare_root(b, block);
+
+	return block->has_state && root->returns && !root->is_refused;
+}
+
+/* The instruction that a function begins with in BLOCK, behind padding; block->end = none. */
+static uint32_t bare_begin(const struct bare *b, const struct bare_block *block)
+{
+	uint32_t first = block->first;
+
+	if (!bare_is_entry(block) && block->is_fallen_into)
+		return block->end;
+	while (first < block->end && b->instructions[first].kind == CODE_NOP)
+		first++;
+	if (first == block->end || block->is_called ||
+		(b->low + b->instructions[first].off) % BARE_ALIGN == 0)
+		return first;
+	return block->end;
+}
+
+/* Writes the function that begins in block NUMBER, if one does: up to the next one. */
+static int bare_write_function(
+	const struct bare *b, size_t number, const struct unwind_gap_sinks *sinks)
+{
+	const uint32_t begin = bare_begin(b, &b->blocks[number]);
+	uint32_t end = b->blocks[number].end;
+
+	if (begin == end)
+		return 0;
+	for (size_t i = number + 1; i < b->block_count; i++) {
+		struct bare_block *block = &b->blocks[i];
+
+		if (!bare_is_believed(b, block) || bare_begin(b, block) != block->end)
+			break;
+		end = block->end;
+	}
+	return sinks->extent(
+		sinks->context, b->low + bare_off(b, begin), b->low + bare_off(b, end));
+}
+
+static int bare_write(const struct bare *b, const struct unwind_gap_sinks *sinks)
+{
+	int err = 0;
+
+	for (size_t i = 0; i < b->block_count && !err; i++) {
+		if (!bare_is_believed(b, &b->blocks[i]))
+			continue;
+		bare_write_rows(b, &b->blocks[i], sinks);
+		err = bare_write_function(b, i, sinks);
+	}
+	return err;
+}
+
+/* ---- the source ----------------------------------------------------------------------------- */
+
+static int bare_run_gap(
+	void *state, uint64_t low, uint64_t high, const struct unwind_gap_sinks *sinks)
+{
+	struct bare *b = state;
+	int err;
+
+	if (high - low > MIN(BARE_MAX_GAP, b->bytes_left))
+		return 0;
+	b->bytes_left -= high - low;
+	b->low = low;
+	b->high = high;
+	b->instruction_count = b->block_count = b->waiting_count = 0;
+	err = bare_decode(b);
+	if (!err)
+		err = bare_make_blocks(b);
+	if (err)
+		return err == -ENOMEM ? err : 0;
+	bare_connect(b);
+	err = bare_follow(b);
+	if (err)
+		return err == -ENOMEM ? err : 0;
+	return bare_write(b, sinks);
+}
+
+static void bare_close(void *state)
+{
+	struct bare *b = state;
+
+	code_effects_destroy(b->effects);
+	free(b->instructions);
+	free(b->blocks);
+	free(b->waiting);
+	free(b);
+}
+
+int bare_open(
+	const struct elf_image *image, struct work *work, struct unwind_gap_source *ret_source)
+{
+	struct bare *b = calloc(1, sizeof(*b));
+	int err;
+
+	if (!b)
+		return -ENOMEM;
+	b->image = image;
+	b->work = work;
+	b->bytes_left = BARE_MAX_BYTES;
+	err = code_effects_create(elf_image_machine(image), &b->effects);
+	if (err) {
+		bare_close(b);
+		return err;
+	}
+	*ret_source =
+		(struct unwind_gap_source){ .run = bare_run_gap, .close = bare_close, .state = b };
+	return 0;
+}

@@ -1,0 +1,9 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/* Shared by the two files that decode x86_64. */
+#include <Zydis/Zydis.h>
+
+#include "symbolizer/indexer/code/decoder.h"
+
+/* The flow of control of INSTRUCTION, which is loaded at ADDRESS. */
+struct code_instruction zydis_flow(const ZydisDecodedInstruction *instruction, uint64_t address);

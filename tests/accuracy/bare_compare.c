@@ -1,0 +1,217 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * bare_compare FILE: reads the unwind rules of FILE's code from its instructions, as is done for
+ * code without tables (symbolizer/indexer/code/bare.h), and compares them with the tables that it
+ * has, as libdw reads them. The compiler knows what the stack pointer is; whatever differs is a
+ * defect here, or one of theirs. Prints differences, then figures in one line; exits 1 if there are
+ * differences.
+ *
+ * A rule with the stack pointer is compared with a rule with the stack pointer. Where the
+ * compiler's has the frame pointer, only the register that it is saved in is compared.
+ */
+#include <dwarf.h>
+#include <elfutils/libdw.h>
+#include <fcntl.h>
+#include <gelf.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/array.h"
+#include "base/cleanup.h"
+#include "symbolizer/indexer/cfi/cfi.h"
+#include "symbolizer/indexer/code/bare.h"
+#include "symbolizer/indexer/code/decoder.h"
+#include "symbolizer/indexer/elf/images.h"
+
+enum { MAX_SHOWN = 10, GAP_FUNCTIONS = 64, DWARF_RBP = 6, DWARF_RSP = 7 };
+
+struct figures {
+	Dwarf_CFI *cfi;
+	uint64_t rows, bytes, compared, same, different, without;
+};
+
+/* The stack pointer's distance to the CFA; 0 = libdw's rule has none. */
+static int64_t distance_of(Dwarf_Frame *frame)
+{
+	size_t count = 0;
+	Dwarf_Op *ops;
+
+	if (dwarf_frame_cfa(frame, &ops, &count) || count != 1)
+		return 0;
+	if (ops[0].atom == DW_OP_bregx && ops[0].number == DWARF_RSP)
+		return (int64_t)ops[0].number2;
+	return ops[0].atom == DW_OP_breg0 + DWARF_RSP ? (int64_t)ops[0].number : 0;
+}
+
+/* Where the caller's rbp is: its offset from the CFA; 0 = in the register; false = elsewhere. */
+static bool saved_at(Dwarf_Frame *frame, int64_t *ret_off)
+{
+	Dwarf_Op memory[3], *ops = NULL;
+	size_t count = 0;
+
+	if (dwarf_frame_register(frame, DWARF_RBP, memory, &ops, &count))
+		return false;
+	*ret_off = 0;
+	if (!count)
+		return !ops;
+	if (ops[0].atom != DW_OP_call_frame_cfa || count != 2 || ops[1].atom != DW_OP_plus_uconst)
+		return false;
+	*ret_off = (int64_t)ops[1].number;
+	return true;
+}
+
+/* The compiler may describe a saved register until the function ends, and one that has been
+ * restored is in both places. */
+static bool agrees(const struct abi_unwind_rule *rule, Dwarf_Frame *frame)
+{
+	int64_t distance = distance_of(frame), off;
+
+	if (distance && rule->cfa == ABI_CFA_SP && rule->cfa_off != distance)
+		return false;
+	if (rule->fp != ABI_REG_AT_CFA || !saved_at(frame, &off) || !off)
+		return true;
+	return rule->fp_off == off;
+}
+
+static void compare_row(
+	void *context, uint64_t low, uint64_t high, const struct abi_unwind_rule *rule)
+{
+	struct figures *f = context;
+	autofree Dwarf_Frame *frame = NULL;
+
+	f->rows++;
+	f->bytes += high - low;
+	if (dwarf_cfi_addrframe(f->cfi, low, &frame)) {
+		f->without++;
+		return;
+	}
+	if (rule->cfa != ABI_CFA_SP || !distance_of(frame))
+		return;
+	f->compared++;
+	if (agrees(rule, frame)) {
+		f->same++;
+		return;
+	}
+	if (f->different++ < MAX_SHOWN) {
+		int64_t off = 0;
+
+		saved_at(frame, &off);
+		printf("%#lx: sp%+d fp %d %+d, libdw says sp%+ld fp %+ld\n", (unsigned long)low,
+			rule->cfa_off, rule->fp, rule->fp_off, (long)distance_of(frame), (long)off);
+	}
+}
+
+static int ignore_extent(void *context, uint64_t low, uint64_t high)
+{
+	(void)context;
+	(void)low;
+	(void)high;
+	return 0;
+}
+
+struct functions {
+	const struct elf_image *image;
+	struct source_range *items;
+	size_t count, capacity;
+};
+
+/* Stubs of the procedure linkage table are not what assembly calls in its own gap. */
+static bool is_stub(const struct elf_image *image, uint64_t address)
+{
+	for (size_t i = 0; i < elf_image_section_count(image); i++) {
+		struct elf_section s = elf_image_section(image, i);
+
+		if (!strncmp(s.name, ".plt", 4) && address - s.address < s.size)
+			return true;
+	}
+	return false;
+}
+
+static int add_function(void *context, const struct cfi_fde *fde)
+{
+	struct functions *f = context;
+	int err = array_reserve(f->items, f->capacity, f->count + 1, 1 << 24);
+
+	if (!err && fde->size && !is_stub(f->image, fde->low))
+		f->items[f->count++] =
+			(struct source_range){ .low = fde->low, .high = fde->low + fde->size };
+	return err;
+}
+
+static int by_low(const void *a, const void *b)
+{
+	const struct source_range *x = a, *y = b;
+
+	return (x->low > y->low) - (x->low < y->low);
+}
+
+/* Whether there is code between two functions, or nothing but padding. */
+static bool are_neighbours(const struct source_range *one, const struct source_range *next)
+{
+	return next->low >= one->high && next->low - one->high < 16;
+}
+
+/* A source reads no more than so many bytes. */
+static int compare_gap(
+	struct figures *f, const struct elf_image *image, const struct source_range *gap)
+{
+	const struct unwind_gap_sinks sinks = { compare_row, ignore_extent, f };
+	struct unwind_gap_source source = { 0 };
+	int err = bare_open(image, NULL, &source);
+
+	if (err)
+		return err;
+	err = source.run(source.state, gap->low, gap->high, &sinks);
+	source.close(source.state);
+	return err;
+}
+
+/* Reads neighbours together, as many as a gap may have. */
+static int compare_functions(struct figures *f, const struct functions *functions)
+{
+	int err = 0;
+
+	for (size_t i = 0, end; i < functions->count && !err; i = end) {
+		struct source_range gap = functions->items[i];
+
+		for (end = i + 1; end < functions->count && end - i < GAP_FUNCTIONS; end++)
+			if (!are_neighbours(&functions->items[end - 1], &functions->items[end]))
+				break;
+		gap.high = functions->items[end - 1].high;
+		err = compare_gap(f, functions->image, &gap);
+	}
+	return err;
+}
+
+int main(int argc, char **argv)
+{
+	static const struct debug_files none;
+	struct functions functions = { 0 };
+	struct figures f = { 0 };
+	struct images images = { 0 };
+	autoclose int fd = open(argc == 2 ? argv[1] : "", O_RDONLY | O_CLOEXEC);
+	Elf *elf;
+
+	code_libraries_load(false);
+	elf_version(EV_CURRENT);
+	if (fd < 0 || images_open(fd, &none, &images))
+		return 2;
+	elf = elf_begin(fd, ELF_C_READ_MMAP, NULL);
+	f.cfi = elf ? dwarf_getcfi_elf(elf) : NULL;
+	if (!f.cfi)
+		return 2;
+	functions.image = images.own;
+	if (unwind_each_function(images.own, add_function, &functions))
+		return 2;
+	qsort(functions.items, functions.count, sizeof(functions.items[0]), by_low);
+	if (compare_functions(&f, &functions))
+		return 2;
+	free(functions.items);
+	images_deinit(&images);
+	dwarf_cfi_end(f.cfi);
+	elf_end(elf);
+	printf("%s: %lu rows of %lu bytes, %lu compared: %lu different; %lu without a table\n",
+		argv[1], (unsigned long)f.rows, (unsigned long)f.bytes, (unsigned long)f.compared,
+		(unsigned long)f.different, (unsigned long)f.without);
+	return f.different ? 1 : 0;
+}

@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The input is code without tables. The rows that it gets are in order, inside of it, and such that
+ * a page can hold them; its functions are inside of it, too.
+ */
+#include <elf.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/io.h"
+#include "symbolizer/indexer/code/bare.h"
+#include "symbolizer/indexer/code/decoder.h"
+#include "symbolizer/indexer/elf/images.h"
+
+int LLVMFuzzerInitialize(int *argc, char ***argv);
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+enum { CODE = 0x1000, MAX_BYTES = 1 << 16 };
+
+struct rows {
+	uint64_t end, high;
+};
+
+static void check_row(
+	void *context, uint64_t low, uint64_t high, const struct abi_unwind_rule *rule)
+{
+	struct rows *rows = context;
+
+	if (low < rows->end || low >= high || high > rows->high)
+		abort();
+	if (rule->cfa == ABI_CFA_SP && rule->cfa_off < 8)
+		abort();
+	if (rule->ra != ABI_REG_AT_CFA || (rule->fp == ABI_REG_AT_CFA && rule->fp_off > -16))
+		abort();
+	rows->end = high;
+}
+
+static int check_extent(void *context, uint64_t low, uint64_t high)
+{
+	const struct rows *rows = context;
+
+	if (low < CODE || low >= high || high > rows->high)
+		abort();
+	return 0;
+}
+
+/* A file with nothing but a segment of this code. */
+static int file_with(const uint8_t *code, size_t size)
+{
+	const Elf64_Ehdr header = {
+		.e_ident = { ELFMAG0, ELFMAG1, ELFMAG2, ELFMAG3, ELFCLASS64, ELFDATA2LSB,
+			EV_CURRENT },
+		.e_type = ET_DYN,
+		.e_machine = EM_X86_64,
+		.e_version = EV_CURRENT,
+		.e_phoff = sizeof(header),
+		.e_ehsize = sizeof(header),
+		.e_phentsize = sizeof(Elf64_Phdr),
+		.e_phnum = 1,
+	};
+	const Elf64_Phdr segment = {
+		.p_type = PT_LOAD,
+		.p_flags = PF_R | PF_X,
+		.p_offset = CODE,
+		.p_vaddr = CODE,
+		.p_filesz = size,
+		.p_memsz = size,
+		.p_align = CODE,
+	};
+	int fd = memfd_create("fuzz", MFD_CLOEXEC);
+
+	if (fd < 0 || io_write_all(fd, &header, sizeof(header)) ||
+		io_write_all(fd, &segment, sizeof(segment)) || lseek(fd, CODE, SEEK_SET) < 0 ||
+		io_write_all(fd, code, size))
+		abort();
+	return fd;
+}
+
+int LLVMFuzzerInitialize(int *argc, char ***argv)
+{
+	(void)argc;
+	(void)argv;
+	code_libraries_load(false);
+	return 0;
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	static const struct debug_files none;
+	struct rows rows = { .end = CODE, .high = CODE + size };
+	const struct unwind_gap_sinks sinks = { check_row, check_extent, &rows };
+	struct unwind_gap_source source = { 0 };
+	autocall(images_deinit) struct images images = { 0 };
+	autoclose int fd = -1;
+
+	if (!size || size > MAX_BYTES)
+		return 0;
+	fd = file_with(data, size);
+	if (images_open(fd, &none, &images) || bare_open(images.own, NULL, &source))
+		abort();
+	if (source.run(source.state, CODE, CODE + size, &sinks))
+		abort();
+	source.close(source.state);
+	return 0;
+}

@@ -1,0 +1,345 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Unwind rules of x86_64 code without call frame information, from its instructions. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "base/cleanup.h"
+#include "symbolizer/index/index.h"
+#include "symbolizer/indexer/builder.h"
+#include "symbolizer/indexer/code/decoder.h"
+#include "tests/unit/cfi_writer.h"
+#include "tests/unit/elf_writer.h"
+
+enum { BARE = CFI_TEXT + 0x400 };
+
+static const char entry[] = "sp+8 fp=same ra=[cfa-8]";
+
+#define RET 0xc3
+#define NOP 0x90
+#define CALL_OUTSIDE 0xe8, 0, 0, 0x10, 0
+#define TEST_EAX 0x85, 0xc0
+#define PUSH_RBX 0x53
+#define POP_RBX 0x5b
+#define PUSH_RBP 0x55
+#define POP_RBP 0x5d
+#define SUB_24 0x48, 0x83, 0xec, 24
+#define ADD_24 0x48, 0x83, 0xc4, 24
+#define SUB_8 0x48, 0x83, 0xec, 8
+#define NOPS_4 0x0f, 0x1f, 0x40, 0
+#define NOPS_8 0x0f, 0x1f, 0x84, 0, 0, 0, 0, 0
+#define NOPS_16 NOPS_8, NOPS_8
+
+/* The index of a file with a function at CFI_TEXT, and behind it CODE without an entry at BARE. */
+static struct index *index_of_bytes(uint16_t machine, const uint8_t *code, size_t size)
+{
+	autoclose int output = memory_file("", 0);
+	struct sandbox_result result;
+	struct index *index = NULL;
+	struct elf_writer elf;
+	struct cfi_writer cfi;
+	uint64_t cie;
+	int fd;
+
+	elf_writer_init(&elf);
+	elf.machine = machine;
+	elf_writer_code(&elf, ".text", CFI_TEXT, 0x100);
+	elf_writer_section(&elf, &(struct elf_section_spec){ .name = ".text.bare",
+					 .flags = SHF_ALLOC | SHF_EXECINSTR,
+					 .address = BARE,
+					 .bytes = code,
+					 .size = size });
+	cfi_writer_init(&cfi, machine);
+	cie = cfi_writer_usual_cie(&cfi);
+	cfi_writer_fde(&cfi, cie, CFI_TEXT, 0x100, NO_CODE);
+	elf_writer_section(&elf, &(struct elf_section_spec){ .name = ".eh_frame",
+					 .flags = SHF_ALLOC,
+					 .address = CFI_ADDRESS,
+					 .bytes = cfi.bytes.bytes,
+					 .size = cfi.bytes.size });
+	cfi_writer_deinit(&cfi);
+	fd = elf_writer_file(&elf);
+	elf_writer_deinit(&elf);
+	assert_int_equal(builder_run(fd, output, &result), 0);
+	assert_int_equal(index_open(output, &index), 0);
+	close(fd);
+	return index;
+}
+
+/* What is too short for a gap has no rules at all: each program here ends with padding. */
+#define INDEX_OF(...)                                                        \
+	index_of_bytes(EM_X86_64, (const uint8_t[]){ __VA_ARGS__, NOPS_16 }, \
+		sizeof((const uint8_t[]){ __VA_ARGS__, NOPS_16 }))
+
+static void assert_rule(const struct index *index, uint64_t off, const char *rule)
+{
+	assert_string_equal(cfi_rule_at(index, BARE + off), rule);
+}
+
+/* Nothing from BARE up to END has a rule. */
+static void assert_refused(struct index *index, uint64_t end)
+{
+	for (uint64_t off = 0; off < end; off++)
+		assert_rule(index, off, "none");
+	index_destroy(index);
+}
+
+/* ---- rules ---------------------------------------------------------------------------------- */
+
+static void test_a_function_without_a_frame(void **)
+{
+	struct index *index = INDEX_OF(TEST_EAX, RET);
+
+	assert_rule(index, 0, entry);
+	assert_rule(index, 2, entry);
+	assert_rule(index, 3, "none");
+	index_destroy(index);
+}
+
+static void test_pushes_and_room(void **)
+{
+	/* mov $1,%ebp */
+	struct index *index = INDEX_OF(
+		PUSH_RBX, PUSH_RBP, SUB_24, 0xbd, 1, 0, 0, 0, ADD_24, POP_RBP, POP_RBX, RET);
+
+	assert_rule(index, 0, entry);
+	assert_rule(index, 1, "sp+16 fp=same ra=[cfa-8]");
+	assert_rule(index, 2, "sp+24 fp=same ra=[cfa-8]");
+	assert_rule(index, 6, "sp+48 fp=same ra=[cfa-8]");
+	assert_rule(index, 11, "sp+48 fp=[cfa-24] ra=[cfa-8]");
+	assert_rule(index, 15, "sp+24 fp=[cfa-24] ra=[cfa-8]");
+	assert_rule(index, 16, "sp+16 fp=same ra=[cfa-8]");
+	assert_rule(index, 17, entry);
+	index_destroy(index);
+}
+
+static void test_a_frame_of_unknown_size(void **)
+{
+	/* mov %rsp,%rbp; sub %rax,%rsp; nop; leave */
+	struct index *index =
+		INDEX_OF(PUSH_RBP, 0x48, 0x89, 0xe5, 0x48, 0x29, 0xc4, NOP, 0xc9, RET);
+
+	assert_rule(index, 4, "sp+16 fp=[cfa-16] ra=[cfa-8]");
+	assert_rule(index, 7, "fp+16 fp=[cfa-16] ra=[cfa-8]");
+	assert_rule(index, 9, entry);
+	index_destroy(index);
+}
+
+static void test_a_realigned_stack(void **)
+{
+	/*
+	 * push %rbx; mov %rsp,%rax; and $-32,%rsp; sub $64,%rsp; mov %rax,0x40(%rsp); nop;
+	 * mov 0x40(%rsp),%rsp; pop %rbx
+	 */
+	struct index *index = INDEX_OF(PUSH_RBX, 0x48, 0x89, 0xe0, 0x48, 0x83, 0xe4, 0xe0, 0x48,
+		0x83, 0xec, 0x40, 0x48, 0x89, 0x44, 0x24, 0x40, NOP, 0x48, 0x8b, 0x64, 0x24, 0x40,
+		POP_RBX, RET);
+
+	assert_rule(index, 4, "sp+16 fp=same ra=[cfa-8]");
+	/* Only rax has it, which walks do not know. */
+	assert_rule(index, 8, "none");
+	assert_rule(index, 12, "none");
+	assert_rule(index, 17, "[sp+64]+16 fp=same ra=[cfa+16]");
+	assert_rule(index, 23, "sp+16 fp=same ra=[cfa-8]");
+	index_destroy(index);
+}
+
+static void test_a_register_that_walks_know(void **)
+{
+	/* push %rbx; mov %rsp,%rbx; and $-32,%rsp; nop; mov %rbx,%rsp; pop %rbx */
+	struct index *index = INDEX_OF(PUSH_RBX, 0x48, 0x89, 0xe3, 0x48, 0x83, 0xe4, 0xe0, NOP,
+		0x48, 0x89, 0xdc, POP_RBX, RET);
+
+	assert_rule(index, 8, "r3+16 fp=same ra=[cfa-8]");
+	assert_rule(index, 12, "sp+16 fp=same ra=[cfa-8]");
+	index_destroy(index);
+}
+
+static void test_ways_through_a_function(void **)
+{
+	/* push %rbx; 1: test; je 2f; call outside (aligned); jne 1b; 2: pop %rbx; ret */
+	struct index *index =
+		INDEX_OF(PUSH_RBX, TEST_EAX, 0x74, 7, CALL_OUTSIDE, 0x75, 0xf5, POP_RBX, RET);
+
+	assert_rule(index, 1, "sp+16 fp=same ra=[cfa-8]");
+	assert_rule(index, 5, "sp+16 fp=same ra=[cfa-8]");
+	assert_rule(index, 12, "sp+16 fp=same ra=[cfa-8]");
+	assert_rule(index, 13, entry);
+	index_destroy(index);
+}
+
+static void test_a_function_that_begins_with_a_loop(void **)
+{
+	/* test; je to the beginning; ret */
+	struct index *index = INDEX_OF(TEST_EAX, 0x74, 0xfc, RET);
+
+	assert_rule(index, 0, entry);
+	assert_rule(index, 4, entry);
+	index_destroy(index);
+}
+
+static void test_functions_of_the_gap_that_call_each_other(void **)
+{
+	/* call 1f, with a stack that is not aligned; ret; 1: push %rbx; pop %rbx; ret */
+	struct index *index = INDEX_OF(0xe8, 1, 0, 0, 0, RET, PUSH_RBX, POP_RBX, RET);
+
+	assert_rule(index, 0, entry);
+	assert_rule(index, 5, entry);
+	assert_rule(index, 6, entry);
+	assert_rule(index, 7, "sp+16 fp=same ra=[cfa-8]");
+	index_destroy(index);
+}
+
+static void test_a_call_by_a_pointer_leads_nowhere_here(void **)
+{
+	/* push %rbx; call *%rax; pop %rbx; ret */
+	struct index *index = INDEX_OF(PUSH_RBX, 0xff, 0xd0, POP_RBX, RET);
+
+	assert_rule(index, 3, "sp+16 fp=same ra=[cfa-8]");
+	index_destroy(index);
+}
+
+/* ---- what is not believed ------------------------------------------------------------------- */
+
+static void test_a_return_to_what_was_pushed(void **)
+{
+	assert_refused(INDEX_OF(0x50, RET), 2);
+	assert_refused(INDEX_OF(ADD_24, RET), 5);
+}
+
+static void test_a_return_without_the_callers_frame_pointer(void **)
+{
+	assert_refused(INDEX_OF(0xbd, 1, 0, 0, 0, RET), 6);
+	/* What was popped is another word: push %rbp; push %rbx; pop %rbp; pop %rbx */
+	assert_refused(INDEX_OF(PUSH_RBP, PUSH_RBX, POP_RBP, POP_RBX, RET), 5);
+}
+
+static void test_switched_stacks(void **)
+{
+	/* mov %rdi,%rsp */
+	assert_refused(INDEX_OF(0x48, 0x89, 0xfc, RET), 4);
+	/* xchg %rsp,%rdi */
+	assert_refused(INDEX_OF(0x48, 0x87, 0xe7, RET), 4);
+}
+
+static void test_ways_that_disagree(void **)
+{
+	/* test; je 1f; push %rbx; 1: ret */
+	assert_refused(INDEX_OF(TEST_EAX, 0x74, 1, PUSH_RBX, RET), 6);
+}
+
+/* jmp *%rax, to a case: it looks like a function, but takes more than it pushed. */
+static void test_cases_of_a_switch(void **)
+{
+	assert_refused(INDEX_OF(SUB_24, 0xff, 0xe0, ADD_24, RET), 11);
+}
+
+static void test_a_jump_into_an_instruction(void **)
+{
+	assert_refused(INDEX_OF(0x74, 1, 0xb8, 0, 0, 0, 0, RET), 8);
+}
+
+static void test_a_jump_out_with_a_frame(void **)
+{
+	assert_refused(INDEX_OF(PUSH_RBX, 0x74, 2, POP_RBX, RET, 0xe9, 0, 0, 1, 0), 10);
+}
+
+static void test_a_call_outside_with_a_stack_that_is_not_aligned(void **)
+{
+	assert_refused(INDEX_OF(CALL_OUTSIDE, RET), 6);
+}
+
+static void test_a_function_that_never_returns(void **)
+{
+	assert_refused(INDEX_OF(TEST_EAX, 0xeb, 0xfc), 4);
+}
+
+/* The next function is another one. */
+static void test_a_call_that_never_returns(void **)
+{
+	struct index *index =
+		INDEX_OF(SUB_8, CALL_OUTSIDE, NOPS_4, 0x66, NOP, NOP, PUSH_RBX, POP_RBX, RET);
+
+	assert_rule(index, 0, "none");
+	assert_rule(index, 8, "none");
+	assert_rule(index, 16, entry);
+	assert_rule(index, 17, "sp+16 fp=same ra=[cfa-8]");
+	index_destroy(index);
+}
+
+static void test_bytes_that_are_no_code(void **)
+{
+	/* test; (06 is none in 64-bit mode); at the next multiple of 16, another function */
+	struct index *index = INDEX_OF(TEST_EAX, 6, RET, NOPS_8, NOPS_4, TEST_EAX, RET);
+
+	assert_rule(index, 0, "none");
+	assert_rule(index, 3, "none");
+	assert_rule(index, 16, entry);
+	index_destroy(index);
+}
+
+static void test_a_gap_that_ends_in_the_middle(void **)
+{
+	static const uint8_t code[] = { NOPS_16, TEST_EAX, 0x48, 0x83 };
+
+	assert_refused(index_of_bytes(EM_X86_64, code, sizeof(code)), sizeof(code));
+}
+
+static void test_other_machines(void **)
+{
+	static const uint8_t code[32] = { 0xc0, 0x03, 0x5f, 0xd6 };
+
+	assert_refused(index_of_bytes(EM_AARCH64, code, sizeof(code)), sizeof(code));
+}
+
+/* ---- functions ------------------------------------------------------------------------------ */
+
+/* Code without a symbol has the name of its function's start. */
+static void test_where_functions_begin(void **)
+{
+	struct index *index =
+		INDEX_OF(TEST_EAX, 0x74, 1, NOP, RET, NOPS_8, 0x66, NOP, TEST_EAX, RET);
+	uint64_t start = 0;
+
+	assert_true(index_nameless(index, BARE + 5, &start));
+	assert_int_equal(start, BARE);
+	assert_true(index_nameless(index, BARE + 18, &start));
+	assert_int_equal(start, BARE + 16);
+	index_destroy(index);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_a_function_without_a_frame),
+		cmocka_unit_test(test_pushes_and_room),
+		cmocka_unit_test(test_a_frame_of_unknown_size),
+		cmocka_unit_test(test_a_realigned_stack),
+		cmocka_unit_test(test_a_register_that_walks_know),
+		cmocka_unit_test(test_ways_through_a_function),
+		cmocka_unit_test(test_a_function_that_begins_with_a_loop),
+		cmocka_unit_test(test_functions_of_the_gap_that_call_each_other),
+		cmocka_unit_test(test_a_call_by_a_pointer_leads_nowhere_here),
+		cmocka_unit_test(test_a_return_to_what_was_pushed),
+		cmocka_unit_test(test_a_return_without_the_callers_frame_pointer),
+		cmocka_unit_test(test_switched_stacks),
+		cmocka_unit_test(test_ways_that_disagree),
+		cmocka_unit_test(test_cases_of_a_switch),
+		cmocka_unit_test(test_a_jump_into_an_instruction),
+		cmocka_unit_test(test_a_jump_out_with_a_frame),
+		cmocka_unit_test(test_a_call_outside_with_a_stack_that_is_not_aligned),
+		cmocka_unit_test(test_a_function_that_never_returns),
+		cmocka_unit_test(test_a_call_that_never_returns),
+		cmocka_unit_test(test_bytes_that_are_no_code),
+		cmocka_unit_test(test_a_gap_that_ends_in_the_middle),
+		cmocka_unit_test(test_other_machines),
+		cmocka_unit_test(test_where_functions_begin),
+	};
+
+	code_libraries_load(false);
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
