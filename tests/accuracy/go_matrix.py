@@ -149,8 +149,11 @@ def samples_now(pid):
 
 
 def facts_are_there(fathom, pid):
-    """Whether BPF has how to read the goroutines of process PID."""
-    runtimes = bpf_map.Hash(fathom, bpf_map.RUNTIMES)
+    """Whether BPF has how to read the goroutines of process PID. Not if fathom has just ended."""
+    try:
+        runtimes = bpf_map.Hash(fathom, bpf_map.RUNTIMES)
+    except OSError:
+        return False
     try:
         return runtimes.has(pid)
     finally:

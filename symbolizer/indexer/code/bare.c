@@ -345,7 +345,10 @@ static void bare_run(struct bare_state *s, const struct bare_instruction *i)
 
 /* ---- following ------------------------------------------------------------------------------ */
 
-/* System V ABI, 3.2.2: at a call the stack is aligned. Assembly may not care for its own functions.
+/*
+ * System V ABI, 3.2.2: at a call the stack is aligned. Assembly may not care for its own functions.
+ * If any frame were enough, nine handlers of exceptions in libstdc++ would pass for functions; the
+ * price is libx264's x264_trellis_*(), which call with other stacks.
  */
 static bool bare_may_call(const struct bare_state *s, const struct bare_instruction *i)
 {
