@@ -101,14 +101,6 @@ static void compare_row(
 	}
 }
 
-static int ignore_extent(void *context, uint64_t low, uint64_t high)
-{
-	(void)context;
-	(void)low;
-	(void)high;
-	return 0;
-}
-
 struct functions {
 	const struct elf_image *image;
 	struct source_range *items;
@@ -155,13 +147,12 @@ static bool are_neighbours(const struct source_range *one, const struct source_r
 static int compare_gap(
 	struct figures *f, const struct elf_image *image, const struct source_range *gap)
 {
-	const struct unwind_gap_sinks sinks = { compare_row, ignore_extent, f };
 	struct unwind_gap_source source = { 0 };
 	int err = bare_open(image, NULL, &source);
 
 	if (err)
 		return err;
-	err = source.run(source.state, gap->low, gap->high, &sinks);
+	err = source.run(source.state, gap->low, gap->high, compare_row, f);
 	source.close(source.state);
 	return err;
 }

@@ -110,7 +110,7 @@ if [ "$(uname -m)" = x86_64 ]; then
 	# Not libc and libcrypto: assembly of theirs pushes registers and does not say so in its entries.
 	bare "$(library libstdc++.so.6)" 50000
 	bare "$(library libdw.so.1)" 20000
-	bare "$(realpath "$(command -v python3)")" 50000
+	bare /usr/bin/perl 50000
 	bare "$build/fathom" 50000
 fi
 try rust 1000 rustc -O "$here/dwarf/shapes.rs"

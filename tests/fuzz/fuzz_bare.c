@@ -38,15 +38,6 @@ static void check_row(
 	rows->end = high;
 }
 
-static int check_extent(void *context, uint64_t low, uint64_t high)
-{
-	const struct rows *rows = context;
-
-	if (low < CODE || low >= high || high > rows->high)
-		abort();
-	return 0;
-}
-
 /* A file with nothing but a segment of this code. */
 static int file_with(const uint8_t *code, size_t size)
 {
@@ -91,7 +82,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	static const struct debug_files none;
 	struct rows rows = { .end = CODE, .high = CODE + size };
-	const struct unwind_gap_sinks sinks = { check_row, check_extent, &rows };
 	struct unwind_gap_source source = { 0 };
 	autocall(images_deinit) struct images images = { 0 };
 	autoclose int fd = -1;
@@ -101,7 +91,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	fd = file_with(data, size);
 	if (images_open(fd, &none, &images) || bare_open(images.own, NULL, &source))
 		abort();
-	if (source.run(source.state, CODE, CODE + size, &sinks))
+	if (source.run(source.state, CODE, CODE + size, check_row, &rows))
 		abort();
 	source.close(source.state);
 	return 0;

@@ -296,22 +296,6 @@ static void test_other_machines(void **)
 	assert_refused(index_of_bytes(EM_AARCH64, code, sizeof(code)), sizeof(code));
 }
 
-/* ---- functions ------------------------------------------------------------------------------ */
-
-/* Code without a symbol has the name of its function's start. */
-static void test_where_functions_begin(void **)
-{
-	struct index *index =
-		INDEX_OF(TEST_EAX, 0x74, 1, NOP, RET, NOPS_8, 0x66, NOP, TEST_EAX, RET);
-	uint64_t start = 0;
-
-	assert_true(index_nameless(index, BARE + 5, &start));
-	assert_int_equal(start, BARE);
-	assert_true(index_nameless(index, BARE + 18, &start));
-	assert_int_equal(start, BARE + 16);
-	index_destroy(index);
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -337,7 +321,6 @@ int main(void)
 		cmocka_unit_test(test_bytes_that_are_no_code),
 		cmocka_unit_test(test_a_gap_that_ends_in_the_middle),
 		cmocka_unit_test(test_other_machines),
-		cmocka_unit_test(test_where_functions_begin),
 	};
 
 	code_libraries_load(false);

@@ -254,18 +254,10 @@ static void add_gap_row(
 	job->before = MAX(job->before, high);
 }
 
-static int add_gap_extent(void *context, uint64_t low, uint64_t high)
-{
-	struct job *job = context;
-
-	return writer_extent(job->w, low, high);
-}
-
 /* Adds the rows of code without an entry in [LOW, HIGH), but for what the runtime describes. */
 static int add_gap(struct job *job, uint64_t low, uint64_t high)
 {
 	const struct unwind_gap_source *gaps = job->input->gaps;
-	const struct unwind_gap_sinks sinks = { add_gap_row, add_gap_extent, job };
 	const struct source_range *skip = job->skip;
 	int err = 0;
 
@@ -275,7 +267,7 @@ static int add_gap(struct job *job, uint64_t low, uint64_t high)
 		low = skip->high;
 	}
 	if (!err && low < high && high - low >= MIN_GAP_BYTES)
-		err = gaps->run(gaps->state, low, high, &sinks);
+		err = gaps->run(gaps->state, low, high, add_gap_row, job);
 	return err;
 }
 

@@ -29,20 +29,11 @@ struct unwind_source {
 	void *state;
 };
 
-struct unwind_gap_sinks {
-	unwind_source_sink *row;
-	/* A function. */
-	int (*extent)(void *context, uint64_t low, uint64_t high);
-	void *context;
-};
-
 /* Rules of code between the functions that have any. */
 struct unwind_gap_source {
-	/*
-	 * Passes the rows of code in [LOW, HIGH), ascending, and the functions with rows. Only
-	 * -ENOMEM and a sink's errors are errors.
-	 */
-	int (*run)(void *state, uint64_t low, uint64_t high, const struct unwind_gap_sinks *sinks);
+	/* Passes the rows of code in [LOW, HIGH) to SINK, ascending. Only -ENOMEM is an error. */
+	int (*run)(
+		void *state, uint64_t low, uint64_t high, unwind_source_sink *sink, void *context);
 	void (*close)(void *state);
 	void *state;
 };

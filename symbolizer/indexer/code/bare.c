@@ -474,8 +474,8 @@ static int bare_follow(struct bare *b)
 
 /* ---- rules ---------------------------------------------------------------------------------- */
 
-static void bare_write_rows(
-	const struct bare *b, const struct bare_block *block, const struct unwind_gap_sinks *sinks)
+static void bare_write_rows(const struct bare *b, const struct bare_block *block,
+	unwind_source_sink *sink, void *context)
 {
 	struct bare_state state = block->state;
 
@@ -484,8 +484,7 @@ static void bare_write_rows(
 		uint64_t end = bare_off(b, i + 1);
 
 		if (rule.cfa != ABI_CFA_NONE)
-			sinks->row(sinks->context, b->low + b->instructions[i].off, b->low + end,
-				&rule);
+			sink(context, b->low + b->instructions[i].off, b->low + end, &rule);
 		bare_run(&state, &b->instructions[i]);
 	}
 }
@@ -497,58 +496,17 @@ static bool bare_is_believed(const struct bare *b, struct bare_block *block)
 	return block->has_state && root->returns && !root->is_refused;
 }
 
-/* The instruction that a function begins with in BLOCK, behind padding; block->end = none. */
-static uint32_t bare_begin(const struct bare *b, const struct bare_block *block)
+static void bare_write(const struct bare *b, unwind_source_sink *sink, void *context)
 {
-	uint32_t first = block->first;
-
-	if (!bare_is_entry(block) && block->is_fallen_into)
-		return block->end;
-	while (first < block->end && b->instructions[first].kind == CODE_NOP)
-		first++;
-	if (first == block->end || block->is_called ||
-		(b->low + b->instructions[first].off) % BARE_ALIGN == 0)
-		return first;
-	return block->end;
-}
-
-/* Writes the function that begins in block NUMBER, if one does: up to the next one. */
-static int bare_write_function(
-	const struct bare *b, size_t number, const struct unwind_gap_sinks *sinks)
-{
-	const uint32_t begin = bare_begin(b, &b->blocks[number]);
-	uint32_t end = b->blocks[number].end;
-
-	if (begin == end)
-		return 0;
-	for (size_t i = number + 1; i < b->block_count; i++) {
-		struct bare_block *block = &b->blocks[i];
-
-		if (!bare_is_believed(b, block) || bare_begin(b, block) != block->end)
-			break;
-		end = block->end;
-	}
-	return sinks->extent(
-		sinks->context, b->low + bare_off(b, begin), b->low + bare_off(b, end));
-}
-
-static int bare_write(const struct bare *b, const struct unwind_gap_sinks *sinks)
-{
-	int err = 0;
-
-	for (size_t i = 0; i < b->block_count && !err; i++) {
-		if (!bare_is_believed(b, &b->blocks[i]))
-			continue;
-		bare_write_rows(b, &b->blocks[i], sinks);
-		err = bare_write_function(b, i, sinks);
-	}
-	return err;
+	for (size_t i = 0; i < b->block_count; i++)
+		if (bare_is_believed(b, &b->blocks[i]))
+			bare_write_rows(b, &b->blocks[i], sink, context);
 }
 
 /* ---- the source ----------------------------------------------------------------------------- */
 
 static int bare_run_gap(
-	void *state, uint64_t low, uint64_t high, const struct unwind_gap_sinks *sinks)
+	void *state, uint64_t low, uint64_t high, unwind_source_sink *sink, void *context)
 {
 	struct bare *b = state;
 	int err;
@@ -568,7 +526,8 @@ static int bare_run_gap(
 	err = bare_follow(b);
 	if (err)
 		return err == -ENOMEM ? err : 0;
-	return bare_write(b, sinks);
+	bare_write(b, sink, context);
+	return 0;
 }
 
 static void bare_close(void *state)
