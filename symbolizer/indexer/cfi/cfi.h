@@ -14,9 +14,8 @@
 /*
  * Writes the unwind tables of IMAGE, with the functions of SOURCE and the rules that GAPS has for
  * code between all functions (NULL = none). Ignores entries and gaps inside SKIP, which SOURCE
- * describes. The writer gets the counts of malformed entries
- * and unsupported rows. Returns -ENOENT if there are no tables, -E2BIG over a limit; what was read
- * until then is written.
+ * describes. The writer gets the counts of malformed entries and unsupported rows. Returns -ENOENT
+ * if there are no tables, -E2BIG over a limit; what was read until then is written.
  */
 int unwind_read(struct elf_image *image, const struct source_range *skip,
 	const struct unwind_source *source, const struct unwind_gap_source *gaps,

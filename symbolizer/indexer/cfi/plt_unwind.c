@@ -156,7 +156,7 @@ static void read_arm64(struct marks *m, struct cursor code, uint64_t low, uint64
 }
 
 /* .plt, .plt.got, .plt.sec; in static programs lld uses .iplt. */
-static bool plt_unwind_has_stubs(const struct elf_section *section)
+bool plt_unwind_has_stubs(const struct elf_section *section)
 {
 	return section->type == SHT_PROGBITS && section->flags & SHF_EXECINSTR &&
 	       (!strcmp(section->name, ".plt") || !strncmp(section->name, ".plt.", 5) ||

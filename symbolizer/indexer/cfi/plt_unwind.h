@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /* Unwind rules of the procedure linkage table, for linkers that write no entries for it. */
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -14,5 +15,7 @@ struct landmark {
 	struct abi_unwind_rule rule;
 };
 
+/* Whether SECTION has stubs of the procedure linkage table, by its name. */
+bool plt_unwind_has_stubs(const struct elf_section *section);
 /* Writes at most MAX landmarks to MARKS and returns how many. Skips code that it does not know. */
 size_t plt_unwind(struct elf_image *image, struct landmark *marks, size_t max);

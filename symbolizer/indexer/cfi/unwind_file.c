@@ -263,8 +263,7 @@ static void find_code(const struct elf_image *image, struct unwind_input *input)
 		uint64_t end;
 
 		if (s.type != SHT_PROGBITS || !(s.flags & SHF_EXECINSTR) ||
-			!(s.flags & SHF_ALLOC) || !strncmp(s.name, ".plt", 4) ||
-			!strcmp(s.name, ".iplt") ||
+			!(s.flags & SHF_ALLOC) || plt_unwind_has_stubs(&s) ||
 			__builtin_add_overflow(s.address, s.size, &end) ||
 			input->code_count == UNWIND_CODE_RANGES)
 			continue;

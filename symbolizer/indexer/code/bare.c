@@ -22,7 +22,6 @@
 
 #include <errno.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/array.h"
 #include "base/cleanup.h"
@@ -40,18 +39,20 @@ enum {
 	BARE_MAX_INSTRUCTIONS = 1 << 20,
 	BARE_MAX_BLOCKS = 1 << 18,
 	BARE_INSTRUCTION_STEPS = 16, /* of work */
-	BARE_NOWHERE = -1,
 };
 
 struct bare_instruction {
 	uint32_t off; /* in the gap */
-	uint32_t target; /* offset; of jumps and calls that stay in the gap, else BARE_OUTSIDE */
+	/* Of jumps and calls: number of an instruction, or one of the two below. */
+	uint32_t target;
+	uint32_t block;
 	struct code_effect effect;
 	uint8_t kind; /* enum code_kind */
 	bool is_code; /* false: bytes that are none */
 };
 
-static const uint32_t BARE_OUTSIDE = UINT32_MAX;
+static const uint32_t BARE_OUTSIDE = UINT32_MAX; /* another target, or none */
+static const uint32_t BARE_MIDDLE = UINT32_MAX - 1; /* of an instruction */
 
 struct bare_block {
 	uint32_t first, end; /* instructions */
@@ -103,7 +104,10 @@ static int bare_add_instruction(struct bare *b, const struct bare_instruction *i
 	return err;
 }
 
-/* Returns the size of the instruction at OFF, or of bytes that are none. */
+/*
+ * Returns the size of the instruction at OFF, or of bytes that are none. Its target is an offset,
+ * too, until all instructions are known.
+ */
 static uint32_t bare_decode_one(
 	const struct bare *b, const uint8_t *bytes, uint32_t off, struct bare_instruction *ret_i)
 {
@@ -118,6 +122,23 @@ static uint32_t bare_decode_one(
 	if (flow.kind == CODE_JUMP || flow.kind == CODE_BRANCH || flow.kind == CODE_CALL)
 		ret_i->target = bare_target(b, flow.target);
 	return flow.size;
+}
+
+/* The number of the instruction that begins at OFF, or BARE_MIDDLE. */
+static uint32_t bare_at(const struct bare *b, uint32_t off)
+{
+	size_t low = 0, high = b->instruction_count;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (b->instructions[middle].off < off)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low < b->instruction_count && b->instructions[low].off == off ? (uint32_t)low
+									     : BARE_MIDDLE;
 }
 
 /* -ENODATA: the gap is not in the file, or the work is spent. */
@@ -137,24 +158,10 @@ static int bare_decode(struct bare *b)
 		off += bare_decode_one(b, bytes, off, &i);
 		err = bare_add_instruction(b, &i);
 	}
+	for (size_t i = 0; i < b->instruction_count && !err; i++)
+		if (b->instructions[i].target != BARE_OUTSIDE)
+			b->instructions[i].target = bare_at(b, b->instructions[i].target);
 	return err;
-}
-
-/* The instruction that begins at OFF, or BARE_NOWHERE. */
-static int64_t bare_at(const struct bare *b, uint32_t off)
-{
-	size_t low = 0, high = b->instruction_count;
-
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (b->instructions[middle].off < off)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low < b->instruction_count && b->instructions[low].off == off ? (int64_t)low
-									     : BARE_NOWHERE;
 }
 
 /* The offset of instruction NUMBER, or of the gap's end. */
@@ -195,10 +202,9 @@ static int bare_find_leaders(const struct bare *b, uint8_t **ret_leaders)
 		return -ENOMEM;
 	for (size_t i = 0; i < b->instruction_count; i++) {
 		const struct bare_instruction *at = &b->instructions[i];
-		int64_t to = at->target == BARE_OUTSIDE ? BARE_NOWHERE : bare_at(b, at->target);
 
-		if (to != BARE_NOWHERE)
-			leaders[to / 8] |= (uint8_t)(1 << to % 8);
+		if (at->target < b->instruction_count)
+			leaders[at->target / 8] |= (uint8_t)(1 << at->target % 8);
 		if ((bare_ends(b, (uint32_t)i) || at->kind == CODE_BRANCH) &&
 			i + 1 < b->instruction_count)
 			leaders[(i + 1) / 8] |= (uint8_t)(1 << (i + 1) % 8);
@@ -213,38 +219,26 @@ static int bare_make_blocks(struct bare *b)
 	int err = bare_find_leaders(b, &leaders);
 
 	for (uint32_t i = 0; i < b->instruction_count && !err; i++) {
-		if (i && !(leaders[i / 8] >> i % 8 & 1)) {
-			b->blocks[b->block_count - 1].end = i + 1;
-			continue;
-		}
-		err = array_reserve(
-			b->blocks, b->block_capacity, b->block_count + 1, BARE_MAX_BLOCKS);
-		if (!err) {
-			b->blocks[b->block_count] = (struct bare_block){
-				.first = i, .end = i + 1, .parent = (uint32_t)b->block_count
-			};
+		if (!i || leaders[i / 8] >> i % 8 & 1) {
+			err = array_reserve(
+				b->blocks, b->block_capacity, b->block_count + 1, BARE_MAX_BLOCKS);
+			if (err)
+				break;
+			b->blocks[b->block_count] = (struct bare_block){ .first = i,
+				.parent = (uint32_t)b->block_count };
 			b->block_count++;
 		}
+		b->instructions[i].block = (uint32_t)b->block_count - 1;
+		b->blocks[b->block_count - 1].end = i + 1;
 	}
 	return err;
 }
 
-/* The block that begins at offset OFF, or NULL. */
-static struct bare_block *bare_block_at(const struct bare *b, uint32_t off)
+/* The block that I, a jump or call to an instruction, leads to: it begins there. */
+static struct bare_block *bare_block_of_target(
+	const struct bare *b, const struct bare_instruction *i)
 {
-	size_t low = 0, high = b->block_count;
-
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (b->instructions[b->blocks[middle].first].off < off)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	if (low == b->block_count || b->instructions[b->blocks[low].first].off != off)
-		return NULL;
-	return &b->blocks[low];
+	return &b->blocks[b->instructions[i->target].block];
 }
 
 static struct bare_block *bare_root(const struct bare *b, struct bare_block *block)
@@ -301,10 +295,12 @@ static void bare_note_targets(const struct bare *b, struct bare_block *block)
 
 		if (at->target == BARE_OUTSIDE)
 			continue;
-		to = bare_block_at(b, at->target);
-		if (!to) {
+		if (at->target == BARE_MIDDLE) {
 			bare_refuse(b, block);
-		} else if (at->kind == CODE_CALL) {
+			continue;
+		}
+		to = bare_block_of_target(b, at);
+		if (at->kind == CODE_CALL) {
 			to->is_called = true;
 		} else {
 			to->is_jumped_to = true;
@@ -346,13 +342,13 @@ static void bare_run(struct bare_state *s, const struct bare_instruction *i)
 /* ---- following ------------------------------------------------------------------------------ */
 
 /*
- * System V ABI, 3.2.2: at a call the stack is aligned. Assembly may not care for its own functions.
- * If any frame were enough, nine handlers of exceptions in libstdc++ would pass for functions; the
- * price is libx264's x264_trellis_*(), which call with other stacks.
+ * System V ABI, 3.2.2: the stack is aligned at a call. Assembly that calls its own functions need
+ * not do that. Without this check nine exception handlers of libstdc++ pass for functions; because
+ * of it, libx264's x264_trellis_*(), which do not align the stack, have no rules.
  */
 static bool bare_may_call(const struct bare_state *s, const struct bare_instruction *i)
 {
-	return i->kind != CODE_CALL || i->target != BARE_OUTSIDE || s->base != BARE_CFA ||
+	return i->kind != CODE_CALL || i->target != BARE_OUTSIDE || s->is_realigned ||
 	       !(s->sp % BARE_ALIGN);
 }
 
@@ -378,7 +374,7 @@ static int bare_flow(struct bare *b, struct bare_block *block, const struct bare
 		block->has_state = true;
 		return bare_wait(b, block);
 	}
-	if (block->state.base != state->base || block->state.sp != state->sp) {
+	if (block->state.is_realigned != state->is_realigned || block->state.sp != state->sp) {
 		bare_refuse(b, block);
 		return 0;
 	}
@@ -400,7 +396,7 @@ static int bare_leave_block(
 	} else if (last->kind == CODE_LEAVE || last->kind == CODE_JUMP ||
 		   last->kind == CODE_BRANCH) {
 		if (last->target != BARE_OUTSIDE)
-			err = bare_flow(b, bare_block_at(b, last->target), state);
+			err = bare_flow(b, bare_block_of_target(b, last), state);
 		else if (!bare_state_is_as_called(state))
 			bare_refuse(b, block);
 	}
@@ -416,7 +412,7 @@ static int bare_follow_block(struct bare *b, struct bare_block *block)
 		if (!bare_may_call(&state, &b->instructions[i]))
 			bare_refuse(b, block);
 		bare_run(&state, &b->instructions[i]);
-		if (state.base == BARE_CFA && state.sp > -BARE_WORD)
+		if (!state.is_realigned && state.sp > -BARE_WORD)
 			bare_refuse(b, block);
 	}
 	if (bare_root(b, block)->is_refused)

@@ -12,7 +12,7 @@ enum {
 
 struct bare_state bare_state_at_entry(void)
 {
-	return (struct bare_state){ .sp = -BARE_WORD, .base = BARE_CFA, .has_callers_fp = true };
+	return (struct bare_state){ .sp = -BARE_WORD, .has_callers_fp = true };
 }
 
 /* Sets *RET_SUM; false if it is no offset in a stack, so that sums of two never overflow. */
@@ -28,8 +28,7 @@ static void bare_forget(struct bare_state *s, uint16_t registers)
 	if (registers & 1 << CODE_RBP)
 		s->has_callers_fp = false;
 	if (registers & 1 << CODE_RSP) {
-		/* Aligned, or made longer by a number that is not known. */
-		s->base = BARE_REALIGNED;
+		s->is_realigned = true;
 		s->sp = 0;
 		s->has_slot = false;
 	}
@@ -40,7 +39,7 @@ static bool bare_address(const struct bare_state *s, uint8_t number, int32_t *re
 {
 	if (number == CODE_RSP) {
 		*ret_off = s->sp;
-		return s->base == BARE_CFA;
+		return !s->is_realigned;
 	}
 	if (number >= CODE_REGISTERS || !(s->known >> number & 1))
 		return false;
@@ -52,7 +51,7 @@ static bool bare_address(const struct bare_state *s, uint8_t number, int32_t *re
 static void bare_set(struct bare_state *s, uint8_t number, int32_t off)
 {
 	if (number == CODE_RSP) {
-		s->base = BARE_CFA;
+		s->is_realigned = false;
 		s->sp = off;
 		s->has_slot = false;
 		return;
@@ -67,17 +66,11 @@ static bool bare_overlap(int32_t one, int32_t other)
 	return one > other - BARE_WORD && one < other + BARE_WORD;
 }
 
-/* A word is written to OFF. */
-static void bare_overwrite(struct bare_state *s, int32_t off)
-{
-	if (s->fp_saved && bare_overlap(off, s->fp_saved))
-		s->fp_saved = 0;
-}
-
 /* FROM is written to OFF. */
 static void bare_save(struct bare_state *s, int32_t off, uint8_t from)
 {
-	bare_overwrite(s, off);
+	if (s->fp_saved && bare_overlap(off, s->fp_saved))
+		s->fp_saved = 0;
 	if (from == CODE_RBP && s->has_callers_fp && !s->fp_saved && off < -BARE_WORD)
 		s->fp_saved = off;
 }
@@ -88,7 +81,7 @@ static void bare_copy(struct bare_state *s, const struct code_effect *e)
 
 	if (bare_address(s, e->from, &off) && bare_add(off, e->value, &off))
 		bare_set(s, e->to, off);
-	else if (e->to == CODE_RSP && e->from == CODE_RSP && s->base == BARE_REALIGNED &&
+	else if (e->to == CODE_RSP && e->from == CODE_RSP && s->is_realigned &&
 		 bare_add(s->sp, e->value, &off))
 		s->sp = off;
 	else
@@ -103,7 +96,7 @@ static void bare_store(struct bare_state *s, const struct code_effect *e)
 		bare_save(s, off, e->from);
 		return;
 	}
-	if (e->to != CODE_RSP || s->base != BARE_REALIGNED || !bare_add(s->sp, e->value, &off))
+	if (e->to != CODE_RSP || !s->is_realigned || !bare_add(s->sp, e->value, &off))
 		return;
 	if (s->has_slot && bare_overlap(off, s->slot))
 		s->has_slot = false;
@@ -123,32 +116,32 @@ static void bare_load(struct bare_state *s, const struct code_effect *e)
 		s->has_callers_fp |= e->to == CODE_RBP && s->fp_saved && off == s->fp_saved;
 		return;
 	}
-	if (e->from == CODE_RSP && s->base == BARE_REALIGNED && s->has_slot &&
+	if (e->from == CODE_RSP && s->is_realigned && s->has_slot &&
 		bare_add(s->sp, e->value, &off) && off == s->slot)
 		bare_set(s, e->to, s->slot_value);
 	else
 		bare_forget(s, (uint16_t)(1 << e->to));
 }
 
-/* Moves the stack pointer by VALUE. Out of bounds it is no longer known. */
+/* Moves the stack pointer by VALUE. */
 static void bare_move(struct bare_state *s, int32_t value)
 {
-	if (s->base != BARE_UNKNOWN && !bare_add(s->sp, value, &s->sp))
-		s->base = BARE_UNKNOWN;
+	if (!bare_add(s->sp, value, &s->sp))
+		bare_forget(s, 1 << CODE_RSP);
 }
 
 static void bare_push(struct bare_state *s, const struct code_effect *e)
 {
 	bare_move(s, -e->value);
-	if (s->base == BARE_CFA)
+	if (!s->is_realigned)
 		bare_save(s, s->sp, e->from);
-	if (s->base == BARE_REALIGNED && s->has_slot && bare_overlap(s->sp, s->slot))
+	if (s->is_realigned && s->has_slot && bare_overlap(s->sp, s->slot))
 		s->has_slot = false;
 }
 
 static void bare_pop(struct bare_state *s, const struct code_effect *e)
 {
-	bool is_saved = s->base == BARE_CFA && s->fp_saved && s->sp == s->fp_saved;
+	bool is_saved = !s->is_realigned && s->fp_saved && s->sp == s->fp_saved;
 
 	bare_move(s, e->value);
 	if (e->to < CODE_REGISTERS)
@@ -198,7 +191,7 @@ void bare_state_run(struct bare_state *s, enum code_kind kind, const struct code
 	else if (kind != CODE_RETURN && e->writes)
 		bare_forget(s, e->writes);
 	/* What is below the stack pointer may be overwritten at any time. */
-	if (s->base == BARE_CFA && s->fp_saved && s->fp_saved < s->sp)
+	if (!s->is_realigned && s->fp_saved && s->fp_saved < s->sp)
 		s->fp_saved = 0;
 }
 
@@ -221,7 +214,7 @@ bool bare_state_meet(struct bare_state *to, const struct bare_state *from)
 
 bool bare_state_is_as_called(const struct bare_state *s)
 {
-	return s->base == BARE_CFA && s->sp == -BARE_WORD && s->has_callers_fp;
+	return !s->is_realigned && s->sp == -BARE_WORD && s->has_callers_fp;
 }
 
 /* ---- rules ---------------------------------------------------------------------------------- */
@@ -239,13 +232,13 @@ static void bare_set_cfa(const struct bare_state *s, struct abi_unwind_rule *rul
 {
 	rule->ra = ABI_REG_AT_CFA;
 	rule->ra_off = -BARE_WORD;
-	if (s->base == BARE_CFA) {
+	if (!s->is_realigned) {
 		rule->cfa = ABI_CFA_SP;
 		rule->cfa_off = -s->sp;
 	} else if (s->known >> CODE_RBP & 1) {
 		rule->cfa = ABI_CFA_FP;
 		rule->cfa_off = -s->registers[CODE_RBP];
-	} else if (s->base == BARE_REALIGNED && s->has_slot && -s->slot_value <= INT16_MAX) {
+	} else if (s->is_realigned && s->has_slot && -s->slot_value <= INT16_MAX) {
 		rule->cfa = ABI_CFA_DEREF_SP;
 		rule->cfa_off = s->slot - s->sp;
 		rule->ra_off = (short)-s->slot_value;

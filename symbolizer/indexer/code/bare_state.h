@@ -12,16 +12,9 @@
 
 enum { BARE_WORD = 8 };
 
-/* What the stack pointer is counted from. */
-enum bare_base {
-	BARE_UNKNOWN,
-	BARE_CFA,
-	BARE_REALIGNED, /* what it was after an instruction that aligned it */
-};
-
 struct bare_state {
-	int32_t sp; /* from `base` */
-	uint8_t base; /* enum bare_base */
+	int32_t sp; /* if it is realigned: from what it was after that */
+	bool is_realigned; /* aligned, or moved by a distance that is not known */
 	bool has_callers_fp; /* rbp has it */
 	bool has_slot; /* a word near the realigned stack pointer has an address of the frame */
 	uint16_t known; /* a bit for each register that has an address of the frame... */
@@ -35,8 +28,10 @@ struct bare_state {
 struct bare_state bare_state_at_entry(void);
 /* EFFECT is that of an instruction of KIND. */
 void bare_state_run(struct bare_state *s, enum code_kind kind, const struct code_effect *effect);
-/* Reduces TO to what it shares with FROM, which has the same stack pointer; returns whether it
- * changed. */
+/*
+ * Reduces TO to what it shares with FROM, which has the same stack pointer; returns whether it
+ * changed.
+ */
 bool bare_state_meet(struct bare_state *to, const struct bare_state *from);
 /* Whether the stack is as a caller left it, or expects it. */
 bool bare_state_is_as_called(const struct bare_state *s);

@@ -22,25 +22,23 @@ struct code_effects {
 
 int code_effects_create(uint16_t machine, struct code_effects **ret_effects)
 {
-	ZyanStatus (*init)(ZydisDecoder *, ZydisMachineMode, ZydisStackWidth) =
-		code_symbol("ZydisDecoderInit");
 	struct code_effects *effects;
+	int err = -EOPNOTSUPP;
 
-	if (machine != EM_X86_64 || !code_machine_x86_64.fits() || !init)
-		return -EOPNOTSUPP;
+	if (machine != EM_X86_64 || !code_machine_x86_64.fits())
+		return err;
 	effects = calloc(1, sizeof(*effects));
 	if (!effects)
 		return -ENOMEM;
 	effects->decode = code_symbol("ZydisDecoderDecodeFull");
 	effects->enclosing = code_symbol("ZydisRegisterGetLargestEnclosing");
-	if (!effects->decode || !effects->enclosing ||
-		ZYAN_FAILED(
-			init(&effects->state, ZYDIS_MACHINE_MODE_LONG_64, ZYDIS_STACK_WIDTH_64))) {
+	if (effects->decode && effects->enclosing)
+		err = zydis_init(&effects->state, false);
+	if (err)
 		free(effects);
-		return -EOPNOTSUPP;
-	}
-	*ret_effects = effects;
-	return 0;
+	else
+		*ret_effects = effects;
+	return err;
 }
 
 void code_effects_destroy(struct code_effects *effects)
@@ -190,9 +188,6 @@ static void effect_of(struct code_effect *e, const ZydisDecodedInstruction *i,
 	case ZYDIS_MNEMONIC_ADD:
 	case ZYDIS_MNEMONIC_SUB:
 		effect_of_sum(e, operands, i->mnemonic == ZYDIS_MNEMONIC_SUB);
-		break;
-	case ZYDIS_MNEMONIC_INC:
-	case ZYDIS_MNEMONIC_DEC:
 		break;
 	case ZYDIS_MNEMONIC_LEA:
 		if (i->address_width == WHOLE_BITS)

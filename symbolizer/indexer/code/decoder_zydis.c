@@ -30,19 +30,16 @@ static bool zydis_fits(void)
 	       ZYDIS_VERSION_MINOR(version()) == ZYDIS_VERSION_MINOR(ZYDIS_VERSION);
 }
 
-/* Operands are not needed, and cost a third of the time. */
-static int zydis_init(struct zydis *zydis)
+int zydis_init(ZydisDecoder *ret_state, bool flow_only)
 {
 	ZyanStatus (*init)(ZydisDecoder *, ZydisMachineMode, ZydisStackWidth) =
 		code_symbol("ZydisDecoderInit");
 	ZyanStatus (*enable)(ZydisDecoder *, ZydisDecoderMode, ZyanBool) =
 		code_symbol("ZydisDecoderEnableMode");
 
-	zydis->decode = code_symbol("ZydisDecoderDecodeInstruction");
-	if (!init || !enable || !zydis->decode)
-		return -EOPNOTSUPP;
-	if (ZYAN_FAILED(init(&zydis->state, ZYDIS_MACHINE_MODE_LONG_64, ZYDIS_STACK_WIDTH_64)) ||
-		ZYAN_FAILED(enable(&zydis->state, ZYDIS_DECODER_MODE_MINIMAL, ZYAN_TRUE)))
+	if (!init || !enable ||
+		ZYAN_FAILED(init(ret_state, ZYDIS_MACHINE_MODE_LONG_64, ZYDIS_STACK_WIDTH_64)) ||
+		ZYAN_FAILED(enable(ret_state, ZYDIS_DECODER_MODE_MINIMAL, flow_only)))
 		return -EOPNOTSUPP;
 	return 0;
 }
@@ -54,7 +51,8 @@ static int zydis_create(struct code_decoder **ret_decoder)
 
 	if (!zydis)
 		return -ENOMEM;
-	err = zydis_init(zydis);
+	zydis->decode = code_symbol("ZydisDecoderDecodeInstruction");
+	err = zydis->decode ? zydis_init(&zydis->state, true) : -EOPNOTSUPP;
 	if (err) {
 		free(zydis);
 		return err;

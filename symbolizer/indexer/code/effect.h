@@ -13,9 +13,6 @@
 
 /* Numbers of registers as in machine code. */
 enum {
-	CODE_RAX = 0,
-	CODE_RCX = 1,
-	CODE_RDX = 2,
 	CODE_RBX = 3,
 	CODE_RSP = 4,
 	CODE_RBP = 5,
