@@ -1,13 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * bare_compare FILE: reads the unwind rules of FILE's code from its instructions, as is done for
- * code without tables (symbolizer/indexer/code/bare.h), and compares them with the tables that it
- * has, as libdw reads them. The compiler knows what the stack pointer is; whatever differs is a
- * defect here, or one of theirs. Prints differences, then figures in one line; exits 1 if there are
- * differences.
- *
- * A rule with the stack pointer is compared with a rule with the stack pointer. Where the
- * compiler's has the frame pointer, only the register that it is saved in is compared.
+ * bare_compare FILE: derives unwind rules from the instructions of FILE, as is done for code
+ * without tables (symbolizer/indexer/code/bare.h), and compares them with its tables, as libdw
+ * reads them: the CFA, and where the caller's rbp is saved. A difference is a mistake of ours or of
+ * the tables. Rules are compared if both have the stack pointer. Prints differences, then figures
+ * in one line; exits 1 if there are differences.
  */
 #include <dwarf.h>
 #include <elfutils/libdw.h>
@@ -19,6 +16,7 @@
 #include "base/array.h"
 #include "base/cleanup.h"
 #include "symbolizer/indexer/cfi/cfi.h"
+#include "symbolizer/indexer/cfi/plt_unwind.h"
 #include "symbolizer/indexer/code/bare.h"
 #include "symbolizer/indexer/code/decoder.h"
 #include "symbolizer/indexer/elf/images.h"
@@ -27,7 +25,7 @@ enum { MAX_SHOWN = 10, GAP_FUNCTIONS = 64, DWARF_RBP = 6, DWARF_RSP = 7 };
 
 struct figures {
 	Dwarf_CFI *cfi;
-	uint64_t rows, bytes, compared, same, different, without;
+	uint64_t rows, bytes, compared, different, without;
 };
 
 /* The stack pointer's distance to the CFA; 0 = libdw's rule has none. */
@@ -60,17 +58,17 @@ static bool saved_at(Dwarf_Frame *frame, int64_t *ret_off)
 	return true;
 }
 
-/* The compiler may describe a saved register until the function ends, and one that has been
- * restored is in both places. */
+/*
+ * Tables may describe a saved register until the function ends, after it was restored: ours is then
+ * in the register, which is right as well.
+ */
 static bool agrees(const struct abi_unwind_rule *rule, Dwarf_Frame *frame)
 {
-	int64_t distance = distance_of(frame), off;
+	int64_t off;
 
-	if (distance && rule->cfa == ABI_CFA_SP && rule->cfa_off != distance)
+	if (rule->cfa_off != distance_of(frame))
 		return false;
-	if (rule->fp != ABI_REG_AT_CFA || !saved_at(frame, &off) || !off)
-		return true;
-	return rule->fp_off == off;
+	return rule->fp != ABI_REG_AT_CFA || !saved_at(frame, &off) || !off || rule->fp_off == off;
 }
 
 static void compare_row(
@@ -88,11 +86,7 @@ static void compare_row(
 	if (rule->cfa != ABI_CFA_SP || !distance_of(frame))
 		return;
 	f->compared++;
-	if (agrees(rule, frame)) {
-		f->same++;
-		return;
-	}
-	if (f->different++ < MAX_SHOWN) {
+	if (!agrees(rule, frame) && f->different++ < MAX_SHOWN) {
 		int64_t off = 0;
 
 		saved_at(frame, &off);
@@ -113,7 +107,7 @@ static bool is_stub(const struct elf_image *image, uint64_t address)
 	for (size_t i = 0; i < elf_image_section_count(image); i++) {
 		struct elf_section s = elf_image_section(image, i);
 
-		if (!strncmp(s.name, ".plt", 4) && address - s.address < s.size)
+		if (plt_unwind_has_stubs(&s) && address - s.address < s.size)
 			return true;
 	}
 	return false;

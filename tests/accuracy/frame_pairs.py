@@ -42,6 +42,7 @@ if ONLY:
 LEAST_WHOLE = .995
 SECONDS = 6 if FULL else 3
 MOST_JUMPS = 6  # between a call and its callee
+WIDTH, HEIGHT = 640, 352  # of the video that is encoded
 
 C_SOURCE = """#include <stdio.h>
 #include <stdlib.h>
@@ -64,6 +65,16 @@ int main() { std::regex r("a.*b|c"); std::map<std::string, std::vector<std::func
 """
 
 
+def write_video(path):
+    """Forty frames that move."""
+    line = bytes((x * x // 7 ^ x * 3) & 255 for x in range(WIDTH + 999))
+    with open(path, "wb") as f:
+        for frame in range(40):
+            for y in range(HEIGHT * 3 // 2):
+                at = (y * 5 + frame * 3) % 999
+                f.write(line[at:at + WIDTH])
+
+
 def programs(where):
     """name -> argv. The commands end by themselves or are ended."""
     with open(where + "/a.c", "w") as f:
@@ -79,13 +90,8 @@ def programs(where):
     with open(where + "/a.ps", "w") as f:
         f.write("%!PS\n/Times-Roman findfont 12 scalefont setfont\n0 1 100000 { 500 mod 72 exch moveto "
                 "(some words) show 300 400 100 200 50 60 curveto stroke } for showpage\n")
-    width, height = 640, 352
-    with open(where + "/a.yuv", "wb") as f:
-        line = bytes((x * x // 7 ^ x * 3) & 255 for x in range(width + 999))
-        for frame in range(40):
-            for y in range(height * 3 // 2):
-                at = (y * 5 + frame * 3) % 999
-                f.write(line[at:at + width])
+    if FULL or "x264" in ONLY:
+        write_video(where + "/a.yuv")
     loop = "while :; do %s; done"
     sql = ("WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x+1 FROM c LIMIT 9000000) "
            "SELECT count(*), sum(length(hex(x))), max(x%97) FROM c GROUP BY x%1000;")
@@ -106,7 +112,7 @@ def programs(where):
         "ffmpeg": ["ffmpeg", "-v", "quiet", "-nostdin", "-f", "lavfi", "-i", "mandelbrot=size=640x480",
                    "-t", "20", "-c:v", "mpeg4", "-f", "null", "-"],
         "x264": ["x264", "--quiet", "--threads", "1", "--preset", "slower", "--demuxer", "raw", "--fps", "25",
-                 "--input-res", "%dx%d" % (width, height), "-o", "/dev/null", where + "/a.yuv"],
+                 "--input-res", "%dx%d" % (WIDTH, HEIGHT), "-o", "/dev/null", where + "/a.yuv"],
         "php": ["php", "-r", 'while(1){$a=[];for($i=0;$i<99999;$i++){$a[$i%1000]=md5((string)$i);}'
                              'sort($a);preg_replace("/a(b|c)/","x",join($a));}'],
         "ruby": ["ruby", "-e", "loop{(0..99999).map{|i|i*7919%100003}.sort_by{|x|-x}.map(&:to_s).group_by(&:size)}"],

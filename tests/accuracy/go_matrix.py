@@ -137,27 +137,25 @@ def build(version, name, directory):
     return [program]
 
 
-def samples_now(pid):
+def ask_map(kind, fathom, name, question):
+    """The answer of fathom's map NAME; False if it has none, because it has just begun or ended."""
     try:
-        counts = bpf_map.PerCpuArray(pid, bpf_map.COUNTS)
+        opened = kind(fathom, name)
     except OSError:
         return False
     try:
-        return counts.sums()[bpf_map.TAKEN] > 0
+        return question(opened)
     finally:
-        counts.close()
+        opened.close()
+
+
+def samples_now(fathom):
+    return ask_map(bpf_map.PerCpuArray, fathom, bpf_map.COUNTS, lambda counts: counts.sums()[bpf_map.TAKEN] > 0)
 
 
 def facts_are_there(fathom, pid):
-    """Whether BPF has how to read the goroutines of process PID. Not if fathom has just ended."""
-    try:
-        runtimes = bpf_map.Hash(fathom, bpf_map.RUNTIMES)
-    except OSError:
-        return False
-    try:
-        return runtimes.has(pid)
-    finally:
-        runtimes.close()
+    """Whether BPF has how to read the goroutines of process PID."""
+    return ask_map(bpf_map.Hash, fathom, bpf_map.RUNTIMES, lambda runtimes: runtimes.has(pid))
 
 
 def wait_for(condition, what):

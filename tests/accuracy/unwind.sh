@@ -14,13 +14,11 @@ full=${FULL:-}
 
 work=$(mktemp -d) || exit 1
 trap 'rm -rf "$work"' EXIT
-# shellcheck disable=SC2046
-cc -O2 -std=gnu17 -D_GNU_SOURCE -I. -o "$work/compare" "$here/unwind_compare.c" "$build/libfathom.a" \
-	-Wl,--as-needed $(make -s ldlibs) || exit 1
-
-# shellcheck disable=SC2046
-cc -O2 -std=gnu17 -D_GNU_SOURCE -I. -o "$work/bare" "$here/bare_compare.c" "$build/libfathom.a" \
-	-Wl,--as-needed $(make -s ldlibs) || exit 1
+for tool in unwind_compare bare_compare; do
+	# shellcheck disable=SC2046
+	cc -O2 -std=gnu17 -D_GNU_SOURCE -I. -o "$work/$tool" "$here/$tool.c" "$build/libfathom.a" \
+		-Wl,--as-needed $(make -s ldlibs) || exit 1
+done
 
 passed=0
 failed=0
@@ -40,7 +38,7 @@ compare() { # NAME FILE [MINIMUM]: there must be at least so many rows
 		echo "skip $1: no such file"
 		return
 	fi
-	report=$("$work/compare" "$2" ${full:+all} 2>&1)
+	report=$("$work/unwind_compare" "$2" ${full:+all} 2>&1)
 	verdict $? "$1: ${report//"$2: "/}"
 	if [ -n "${3:-}" ]; then
 		[[ $report =~ :\ ([0-9]+)\ rows ]] && [ "${BASH_REMATCH[1]}" -ge "$3" ]
@@ -67,7 +65,7 @@ library() { # NAME: its path as the dynamic linker sees it
 
 bare() { # FILE MINIMUM: at least so many rules of instructions were compared
 	local report
-	report=$("$work/bare" "$1" 2>&1)
+	report=$("$work/bare_compare" "$1" 2>&1)
 	verdict $? "from instructions: $report"
 	[[ $report =~ \ ([0-9]+)\ compared ]] && [ "${BASH_REMATCH[1]}" -ge "$2" ]
 	verdict $? "from instructions: at least $2 rules compared"
@@ -120,7 +118,7 @@ if command -v llvm-bolt-15 >/dev/null; then
 	mv "$work/program" "$work/original"
 	llvm-bolt-15 "$work/original" -o "$work/program" -reorder-functions=hfsort -split-functions \
 		-split-all-cold >"$work/errors" 2>&1
-	report=$("$work/compare" "$work/program" "$work/original" 2>&1)
+	report=$("$work/unwind_compare" "$work/program" "$work/original" 2>&1)
 	verdict $? "rewritten by BOLT: ${report//"$work/program: "/}"
 fi
 

@@ -6,8 +6,8 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "symbolizer/indexer/builder.h"
 #include "tests/unit/bytes.h"
-#include "tests/unit/elf_writer.h"
 
 enum { PCREL_SDATA4 = 0x1b, MAX_BYTES = 1 << 24 };
 
@@ -118,6 +118,42 @@ struct cfi_section cfi_writer_section(const struct cfi_writer *w)
 		.kept = w->kept,
 		.eh = !w->debug,
 	};
+}
+
+struct index *cfi_index_beside(
+	uint16_t machine, const struct elf_section_spec *section, uint64_t described)
+{
+	autoclose int output = memory_file("", 0);
+	autoclose int fd = -1;
+	struct sandbox_result result;
+	struct index *index = NULL;
+	struct elf_writer elf;
+	struct cfi_writer cfi;
+	uint64_t cie;
+	int err;
+
+	elf_writer_init(&elf);
+	elf.machine = machine;
+	elf_writer_code(&elf, ".text", CFI_TEXT, 0x100);
+	elf_writer_section(&elf, section);
+	cfi_writer_init(&cfi, machine);
+	cie = cfi_writer_usual_cie(&cfi);
+	cfi_writer_fde(&cfi, cie, CFI_TEXT, 0x100, NO_CODE);
+	if (described)
+		cfi_writer_fde(&cfi, cie, section->address, described, CFI(DEF_CFA_OFFSET(48)));
+	elf_writer_section(&elf, &(struct elf_section_spec){ .name = ".eh_frame",
+					 .flags = SHF_ALLOC,
+					 .address = CFI_ADDRESS,
+					 .bytes = cfi.bytes.bytes,
+					 .size = cfi.bytes.size });
+	cfi_writer_deinit(&cfi);
+	fd = elf_writer_file(&elf);
+	elf_writer_deinit(&elf);
+	err = builder_run(fd, output, &result);
+	assert(!err);
+	err = index_open(output, &index);
+	assert(!err);
+	return index;
 }
 
 struct index *cfi_writer_index(const struct cfi_writer *w, const struct cfi_writer *other)

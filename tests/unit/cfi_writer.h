@@ -15,6 +15,7 @@
 #include "base/buffer.h"
 #include "symbolizer/index/unwind.h"
 #include "symbolizer/indexer/cfi/cfi.h"
+#include "tests/unit/elf_writer.h"
 
 enum {
 	CFI_TEXT = 0x401000, /* start of the code, CFI_TEXT_SIZE bytes */
@@ -59,6 +60,12 @@ void cfi_writer_fde(struct cfi_writer *w, uint64_t cie, uint64_t low, uint64_t r
 void cfi_writer_raw(struct cfi_writer *w, const void *bytes, size_t size);
 
 struct cfi_section cfi_writer_section(const struct cfi_writer *w);
+/*
+ * The index of a file with a function at CFI_TEXT, and SECTION, of which the first DESCRIBED bytes
+ * have an entry, too.
+ */
+struct index *cfi_index_beside(
+	uint16_t machine, const struct elf_section_spec *section, uint64_t described);
 /* The index of a module with this section, and OTHER unless it is NULL. */
 struct index *cfi_writer_index(const struct cfi_writer *w, const struct cfi_writer *other);
 /* The rule at ADDRESS as `sp+16 fp=[cfa-16] ra=[cfa-8]`, `none`, …; valid until the next call. */

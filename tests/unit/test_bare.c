@@ -4,16 +4,12 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <unistd.h>
 
 #include <cmocka.h>
 
-#include "base/cleanup.h"
 #include "symbolizer/index/index.h"
-#include "symbolizer/indexer/builder.h"
 #include "symbolizer/indexer/code/decoder.h"
 #include "tests/unit/cfi_writer.h"
-#include "tests/unit/elf_writer.h"
 
 enum { BARE = CFI_TEXT + 0x400 };
 
@@ -37,37 +33,13 @@ static const char entry[] = "sp+8 fp=same ra=[cfa-8]";
 /* The index of a file with a function at CFI_TEXT, and behind it CODE without an entry at BARE. */
 static struct index *index_of_bytes(uint16_t machine, const uint8_t *code, size_t size)
 {
-	autoclose int output = memory_file("", 0);
-	struct sandbox_result result;
-	struct index *index = NULL;
-	struct elf_writer elf;
-	struct cfi_writer cfi;
-	uint64_t cie;
-	int fd;
-
-	elf_writer_init(&elf);
-	elf.machine = machine;
-	elf_writer_code(&elf, ".text", CFI_TEXT, 0x100);
-	elf_writer_section(&elf, &(struct elf_section_spec){ .name = ".text.bare",
-					 .flags = SHF_ALLOC | SHF_EXECINSTR,
-					 .address = BARE,
-					 .bytes = code,
-					 .size = size });
-	cfi_writer_init(&cfi, machine);
-	cie = cfi_writer_usual_cie(&cfi);
-	cfi_writer_fde(&cfi, cie, CFI_TEXT, 0x100, NO_CODE);
-	elf_writer_section(&elf, &(struct elf_section_spec){ .name = ".eh_frame",
-					 .flags = SHF_ALLOC,
-					 .address = CFI_ADDRESS,
-					 .bytes = cfi.bytes.bytes,
-					 .size = cfi.bytes.size });
-	cfi_writer_deinit(&cfi);
-	fd = elf_writer_file(&elf);
-	elf_writer_deinit(&elf);
-	assert_int_equal(builder_run(fd, output, &result), 0);
-	assert_int_equal(index_open(output, &index), 0);
-	close(fd);
-	return index;
+	return cfi_index_beside(machine,
+		&(struct elf_section_spec){ .name = ".text.bare",
+			.flags = SHF_ALLOC | SHF_EXECINSTR,
+			.address = BARE,
+			.bytes = code,
+			.size = size },
+		0);
 }
 
 /* What is too short for a gap has no rules at all: each program here ends with padding. */

@@ -4,14 +4,10 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <unistd.h>
 
 #include <cmocka.h>
 
-#include "base/cleanup.h"
-#include "symbolizer/indexer/builder.h"
 #include "tests/unit/cfi_writer.h"
-#include "tests/unit/elf_writer.h"
 
 enum { PLT = CFI_TEXT + 0x400 };
 
@@ -44,39 +40,13 @@ struct plt {
 /* The index of a file with a function at CFI_TEXT and this section. */
 static struct index *index_of(const struct plt *plt)
 {
-	autoclose int output = memory_file("", 0);
-	struct sandbox_result result;
-	struct index *index = NULL;
-	struct elf_writer elf;
-	struct cfi_writer cfi;
-	uint64_t cie;
-	int fd;
-
-	elf_writer_init(&elf);
-	elf.machine = plt->machine;
-	elf_writer_code(&elf, ".text", CFI_TEXT, 0x100);
-	elf_writer_section(&elf, &(struct elf_section_spec){ .name = plt->name,
-					 .flags = SHF_ALLOC | SHF_EXECINSTR,
-					 .address = plt->address,
-					 .bytes = plt->code,
-					 .size = plt->size });
-	cfi_writer_init(&cfi, plt->machine);
-	cie = cfi_writer_usual_cie(&cfi);
-	cfi_writer_fde(&cfi, cie, CFI_TEXT, 0x100, NO_CODE);
-	if (plt->described)
-		cfi_writer_fde(&cfi, cie, plt->address, plt->described, CFI(DEF_CFA_OFFSET(48)));
-	elf_writer_section(&elf, &(struct elf_section_spec){ .name = ".eh_frame",
-					 .flags = SHF_ALLOC,
-					 .address = CFI_ADDRESS,
-					 .bytes = cfi.bytes.bytes,
-					 .size = cfi.bytes.size });
-	cfi_writer_deinit(&cfi);
-	fd = elf_writer_file(&elf);
-	elf_writer_deinit(&elf);
-	assert_int_equal(builder_run(fd, output, &result), 0);
-	assert_int_equal(index_open(output, &index), 0);
-	close(fd);
-	return index;
+	return cfi_index_beside(plt->machine,
+		&(struct elf_section_spec){ .name = plt->name,
+			.flags = SHF_ALLOC | SHF_EXECINSTR,
+			.address = plt->address,
+			.bytes = plt->code,
+			.size = plt->size },
+		plt->described);
 }
 
 static void lazy_stubs_push_their_number(void **)
