@@ -75,7 +75,7 @@ def check_program(program, arguments, what):
     plain = subprocess.run([program, *arguments], stdout=subprocess.PIPE, text=True, check=True)
     names = truth_of(plain.stdout)
     check(len(names) >= 2, "%s: the program says what it did: %s" % (what, list(names)))
-    dry = json.loads(latency("--dry-run", "--json", *patterns(names), "--", program).stdout)
+    dry = report_of(latency("--dry-run", "--json", *patterns(names), "--", program))
     probed = {name for f in dry["candidates"] if f["probed"] for name in (f["linkage_name"], f["name"])}
     r = latency("--json", *patterns(names), "--", program, *arguments)
     compare(report_of(r), truth_of(r.stdout), probed, what)
