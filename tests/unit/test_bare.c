@@ -183,6 +183,45 @@ static void test_a_return_to_what_was_pushed(void **)
 	assert_refused(INDEX_OF(ADD_24, RET), 5);
 }
 
+/* push %rbp; call 1f; pop %rbp; ret; 1: mov $1,%ebp; ret */
+static void test_a_helper_that_loses_the_frame_pointer(void **)
+{
+	struct index *index =
+		INDEX_OF(PUSH_RBP, 0xe8, 2, 0, 0, 0, POP_RBP, RET, 0xbd, 1, 0, 0, 0, RET);
+
+	assert_rule(index, 1, "sp+16 fp=same ra=[cfa-8]");
+	assert_rule(index, 6, "sp+16 fp=[cfa-16] ra=[cfa-8]");
+	assert_rule(index, 7, entry);
+	assert_rule(index, 8, entry);
+	assert_rule(index, 13, "sp+8 fp=undefined ra=[cfa-8]");
+	index_destroy(index);
+}
+
+/* Through another helper, which the first round takes for one that keeps it. */
+static void test_helpers_of_helpers_that_lose_it(void **)
+{
+	/* push %rbp; call 1f; pop %rbp; ret; 1: call 2f; ret; 2: mov $1,%ebp; ret */
+	struct index *index = INDEX_OF(PUSH_RBP, 0xe8, 2, 0, 0, 0, POP_RBP, RET, 0xe8, 1, 0, 0, 0,
+		RET, 0xbd, 1, 0, 0, 0, RET);
+
+	assert_rule(index, 6, "sp+16 fp=[cfa-16] ra=[cfa-8]");
+	assert_rule(index, 8, entry);
+	assert_rule(index, 13, "sp+8 fp=undefined ra=[cfa-8]");
+	index_destroy(index);
+}
+
+/* The caller's caller expects its own. */
+static void test_a_function_whose_helper_loses_it(void **)
+{
+	/* call 1f; ret; 1: mov $1,%ebp; ret */
+	struct index *index = INDEX_OF(0xe8, 1, 0, 0, 0, RET, 0xbd, 1, 0, 0, 0, RET);
+
+	for (uint64_t off = 0; off < 6; off++)
+		assert_rule(index, off, "none");
+	assert_rule(index, 6, entry);
+	index_destroy(index);
+}
+
 static void test_a_return_without_the_callers_frame_pointer(void **)
 {
 	assert_refused(INDEX_OF(0xbd, 1, 0, 0, 0, RET), 6);
@@ -220,9 +259,56 @@ static void test_a_jump_out_with_a_frame(void **)
 	assert_refused(INDEX_OF(PUSH_RBX, 0x74, 2, POP_RBX, RET, 0xe9, 0, 0, 1, 0), 10);
 }
 
+/* The gap's beginning is aligned, as a function is, and what follows the call is not. */
 static void test_a_call_outside_with_a_stack_that_is_not_aligned(void **)
 {
-	assert_refused(INDEX_OF(CALL_OUTSIDE, RET), 6);
+	struct index *index = INDEX_OF(CALL_OUTSIDE, RET);
+
+	assert_rule(index, 0, entry);
+	assert_rule(index, 5, entry);
+	index_destroy(index);
+}
+
+static void test_such_a_call_where_no_function_begins(void **)
+{
+	/* test; ret; call outside; ret */
+	struct index *index = INDEX_OF(TEST_EAX, RET, CALL_OUTSIDE, RET);
+
+	assert_rule(index, 0, entry);
+	for (uint64_t off = 3; off < 9; off++)
+		assert_rule(index, off, "none");
+	index_destroy(index);
+}
+
+/* The callee may not return, and what follows be the next function. */
+static void test_such_a_call_before_what_may_be_a_function(void **)
+{
+	/* eleven bytes of nops; call outside; ret, at a multiple of 16 */
+	struct index *index = INDEX_OF(NOPS_8, 0x66, NOP, NOP, CALL_OUTSIDE, RET);
+
+	for (uint64_t off = 0; off < 16; off++)
+		assert_rule(index, off, "none");
+	index_destroy(index);
+}
+
+/* What follows pops, and so is the same function's. */
+static void test_such_a_call_that_returns(void **)
+{
+	struct index *index = INDEX_OF(
+		PUSH_RBX, SUB_8, NOPS_4, NOP, NOP, CALL_OUTSIDE, 0x48, 0x83, 0xc4, 8, POP_RBX, RET);
+
+	assert_rule(index, 16, "sp+24 fp=same ra=[cfa-8]");
+	assert_rule(index, 21, entry);
+	index_destroy(index);
+}
+
+static void test_padding_before_such_a_function(void **)
+{
+	struct index *index = INDEX_OF(RET, NOPS_8, NOPS_4, NOP, NOP, NOP, CALL_OUTSIDE, RET);
+
+	assert_rule(index, 16, entry);
+	assert_rule(index, 21, entry);
+	index_destroy(index);
 }
 
 static void test_a_function_that_never_returns(void **)
@@ -281,6 +367,9 @@ int main(void)
 		cmocka_unit_test(test_functions_of_the_gap_that_call_each_other),
 		cmocka_unit_test(test_a_call_by_a_pointer_leads_nowhere_here),
 		cmocka_unit_test(test_a_return_to_what_was_pushed),
+		cmocka_unit_test(test_a_helper_that_loses_the_frame_pointer),
+		cmocka_unit_test(test_helpers_of_helpers_that_lose_it),
+		cmocka_unit_test(test_a_function_whose_helper_loses_it),
 		cmocka_unit_test(test_a_return_without_the_callers_frame_pointer),
 		cmocka_unit_test(test_switched_stacks),
 		cmocka_unit_test(test_ways_that_disagree),
@@ -288,6 +377,10 @@ int main(void)
 		cmocka_unit_test(test_a_jump_into_an_instruction),
 		cmocka_unit_test(test_a_jump_out_with_a_frame),
 		cmocka_unit_test(test_a_call_outside_with_a_stack_that_is_not_aligned),
+		cmocka_unit_test(test_such_a_call_where_no_function_begins),
+		cmocka_unit_test(test_such_a_call_before_what_may_be_a_function),
+		cmocka_unit_test(test_such_a_call_that_returns),
+		cmocka_unit_test(test_padding_before_such_a_function),
 		cmocka_unit_test(test_a_function_that_never_returns),
 		cmocka_unit_test(test_a_call_that_never_returns),
 		cmocka_unit_test(test_bytes_that_are_no_code),

@@ -8,10 +8,11 @@
  * Blocks that jumps connect are judged together. They get rules only if all of this holds:
  *
  * - they return, and at each return the return address is on top of the stack again, with the
- *   caller's rbp in its register;
+ *   caller's rbp in its register, unless all their entries are called in the gap, by code that then
+ *   does not have it either;
  * - ways that meet agree on the stack pointer;
  * - jumps lead to the beginning of an instruction, or out of the gap as a call would;
- * - the stack is aligned at calls that leave the gap;
+ * - the stack is aligned at calls that leave the gap, unless each entry is where functions begin;
  * - nothing runs into bytes that are no code.
  *
  * So an offset is known from two sides. What looks like an entry and is not (a case of a switch, a
@@ -39,6 +40,7 @@ enum {
 	BARE_MAX_INSTRUCTIONS = 1 << 20,
 	BARE_MAX_BLOCKS = 1 << 18,
 	BARE_INSTRUCTION_STEPS = 16, /* of work */
+	BARE_MAX_ROUNDS = 16,
 };
 
 struct bare_instruction {
@@ -56,8 +58,10 @@ static const uint32_t BARE_MIDDLE = UINT32_MAX - 1; /* of an instruction */
 
 struct bare_block {
 	uint32_t first, end; /* instructions */
-	uint32_t parent; /* of the union of connected blocks; its root has the next two */
-	bool is_refused, returns;
+	uint32_t parent; /* of the union of connected blocks; its root has the next five */
+	bool is_refused, returns, is_doubtful;
+	bool has_other_entry; /* that no direct call leads to */
+	bool loses_fp; /* returns with another rbp */
 	bool is_called; /* by a direct call */
 	bool is_fallen_into, is_jumped_to;
 	bool is_padding; /* nothing but nops, and nothing leads there */
@@ -79,6 +83,7 @@ struct bare {
 	size_t block_count, block_capacity;
 	uint32_t *waiting; /* blocks whose state has changed */
 	size_t waiting_count, waiting_capacity;
+	bool has_news; /* of callees, for callers that were followed before */
 };
 
 /* ---- instructions --------------------------------------------------------------------------- */
@@ -334,22 +339,26 @@ static void bare_connect(const struct bare *b)
 		bare_note_order(b, &b->blocks[i]);
 }
 
-static void bare_run(struct bare_state *s, const struct bare_instruction *i)
+static void bare_run(const struct bare *b, struct bare_state *s, const struct bare_instruction *i)
 {
 	bare_state_run(s, i->kind, &i->effect);
+	if (i->kind == CODE_CALL && i->target < b->instruction_count &&
+		bare_root(b, bare_block_of_target(b, i))->loses_fp)
+		bare_state_lose_fp(s);
 }
 
 /* ---- following ------------------------------------------------------------------------------ */
 
 /*
  * System V ABI, 3.2.2: the stack is aligned at a call. Assembly that calls its own functions need
- * not do that. Without this check nine exception handlers of libstdc++ pass for functions; because
- * of it, libx264's x264_trellis_*(), which do not align the stack, have no rules.
+ * not do that, and libx264's x264_trellis_*() do not. What looks like a function and is none, such
+ * as an exception handler of libstdc++, is told apart by this.
  */
-static bool bare_may_call(const struct bare_state *s, const struct bare_instruction *i)
+static bool bare_may_call(const struct bare *b, struct bare_block *block,
+	const struct bare_state *s, const struct bare_instruction *i)
 {
 	return i->kind != CODE_CALL || i->target != BARE_OUTSIDE || s->is_realigned ||
-	       !(s->sp % BARE_ALIGN);
+	       !(s->sp % BARE_ALIGN) || !bare_root(b, block)->is_doubtful;
 }
 
 static int bare_wait(struct bare *b, struct bare_block *block)
@@ -381,6 +390,19 @@ static int bare_flow(struct bare *b, struct bare_block *block, const struct bare
 	return bare_state_meet(&block->state, state) ? bare_wait(b, block) : 0;
 }
 
+static void bare_return(struct bare *b, struct bare_block *block, const struct bare_state *state)
+{
+	struct bare_block *root = bare_root(b, block);
+
+	root->returns = true;
+	if (!bare_state_may_return(state) || (!state->has_callers_fp && root->has_other_entry)) {
+		bare_refuse(b, block);
+	} else if (!state->has_callers_fp && !root->loses_fp) {
+		root->loses_fp = true;
+		b->has_news = true;
+	}
+}
+
 /* The end of BLOCK, with STATE before its last instruction's jump. */
 static int bare_leave_block(
 	struct bare *b, struct bare_block *block, const struct bare_state *state)
@@ -390,9 +412,7 @@ static int bare_leave_block(
 	int err = 0;
 
 	if (last->kind == CODE_RETURN) {
-		bare_root(b, block)->returns = true;
-		if (!bare_state_is_as_called(state))
-			bare_refuse(b, block);
+		bare_return(b, block, state);
 	} else if (last->kind == CODE_LEAVE || last->kind == CODE_JUMP ||
 		   last->kind == CODE_BRANCH) {
 		if (last->target != BARE_OUTSIDE)
@@ -403,16 +423,22 @@ static int bare_leave_block(
 	return !err && next ? bare_flow(b, next, state) : err;
 }
 
-/* Follows BLOCK; not where the stack pointer is above the return address. */
+/* Whether the stack pointer is above the return address. */
+static bool bare_is_above(const struct bare_state *s)
+{
+	return !s->is_realigned && s->sp > -BARE_WORD;
+}
+
+/* Follows BLOCK, unless it pops its return address. */
 static int bare_follow_block(struct bare *b, struct bare_block *block)
 {
 	struct bare_state state = block->state;
 
 	for (uint32_t i = block->first; i < block->end; i++) {
-		if (!bare_may_call(&state, &b->instructions[i]))
+		if (!bare_may_call(b, block, &state, &b->instructions[i]))
 			bare_refuse(b, block);
-		bare_run(&state, &b->instructions[i]);
-		if (!state.is_realigned && state.sp > -BARE_WORD)
+		bare_run(b, &state, &b->instructions[i]);
+		if (bare_is_above(&state))
 			bare_refuse(b, block);
 	}
 	if (bare_root(b, block)->is_refused)
@@ -449,7 +475,60 @@ static bool bare_is_looped(const struct bare *b, const struct bare_block *block)
 	       !((b->low + b->instructions[block->first].off) % BARE_ALIGN);
 }
 
-static int bare_follow(struct bare *b)
+/* Whether a function may begin with instruction NUMBER: no function pops what it has not pushed. */
+static bool bare_may_begin(const struct bare *b, uint32_t number)
+{
+	struct bare_state state = bare_state_at_entry();
+	const struct bare_block *block;
+
+	if (number == b->instruction_count)
+		return true;
+	block = &b->blocks[b->instructions[number].block];
+	for (uint32_t i = number; i < block->end; i++) {
+		bare_run(b, &state, &b->instructions[i]);
+		if (bare_is_above(&state))
+			return false;
+	}
+	return true;
+}
+
+/* Whether BLOCK begins where functions do, behind the padding between them. */
+static bool bare_is_aligned(const struct bare *b, const struct bare_block *block)
+{
+	uint32_t first = block->first;
+
+	while (first + 1 < block->end && b->instructions[first].kind == CODE_NOP)
+		first++;
+	return !((b->low + b->instructions[first].off) % BARE_ALIGN);
+}
+
+/*
+ * Whether BLOCK may begin elsewhere than a function does, which is aligned or called directly; or
+ * leaves the gap by a call behind which the next function may begin, if the callee does not return.
+ */
+static bool bare_is_doubtful(const struct bare *b, const struct bare_block *block)
+{
+	if (bare_is_entry(block) && !block->is_called && !bare_is_aligned(b, block))
+		return true;
+	for (uint32_t i = block->first; i < block->end; i++)
+		if (b->instructions[i].kind == CODE_CALL &&
+			b->instructions[i].target == BARE_OUTSIDE &&
+			!((b->low + bare_off(b, i + 1)) % BARE_ALIGN) && bare_may_begin(b, i + 1))
+			return true;
+	return false;
+}
+
+static void bare_judge_entries(const struct bare *b)
+{
+	for (size_t i = 0; i < b->block_count; i++) {
+		struct bare_block *block = &b->blocks[i], *root = bare_root(b, block);
+
+		root->is_doubtful |= bare_is_doubtful(b, block);
+		root->has_other_entry |= bare_is_entry(block) && !block->is_called;
+	}
+}
+
+static int bare_follow_entries(struct bare *b)
 {
 	const struct bare_state entry = bare_state_at_entry();
 	int err = 0;
@@ -460,12 +539,31 @@ static int bare_follow(struct bare *b)
 	if (!err)
 		err = bare_follow_waiting(b);
 	for (size_t i = 0; i < b->block_count && !err; i++) {
-		if (bare_is_looped(b, &b->blocks[i]))
+		if (bare_is_looped(b, &b->blocks[i])) {
+			bare_root(b, &b->blocks[i])->has_other_entry = true;
 			err = bare_flow(b, &b->blocks[i], &entry);
+		}
 		if (!err)
 			err = bare_follow_waiting(b);
 	}
 	return err;
+}
+
+/* What was refused stays so: all that a further round has is less knowledge of rbp. */
+static int bare_follow(struct bare *b)
+{
+	int err;
+
+	bare_judge_entries(b);
+	for (int round = 0; round < BARE_MAX_ROUNDS; round++) {
+		for (size_t i = 0; i < b->block_count; i++)
+			b->blocks[i].has_state = false;
+		b->has_news = false;
+		err = bare_follow_entries(b);
+		if (err || !b->has_news)
+			return err;
+	}
+	return -ENODATA;
 }
 
 /* ---- rules ---------------------------------------------------------------------------------- */
@@ -481,7 +579,7 @@ static void bare_write_rows(const struct bare *b, const struct bare_block *block
 
 		if (rule.cfa != ABI_CFA_NONE)
 			sink(context, b->low + b->instructions[i].off, b->low + end, &rule);
-		bare_run(&state, &b->instructions[i]);
+		bare_run(b, &state, &b->instructions[i]);
 	}
 }
 

@@ -212,9 +212,19 @@ bool bare_state_meet(struct bare_state *to, const struct bare_state *from)
 	       to->fp_saved != before.fp_saved || to->has_slot != before.has_slot;
 }
 
+void bare_state_lose_fp(struct bare_state *s)
+{
+	bare_forget(s, 1 << CODE_RBP);
+}
+
+bool bare_state_may_return(const struct bare_state *s)
+{
+	return !s->is_realigned && s->sp == -BARE_WORD;
+}
+
 bool bare_state_is_as_called(const struct bare_state *s)
 {
-	return !s->is_realigned && s->sp == -BARE_WORD && s->has_callers_fp;
+	return bare_state_may_return(s) && s->has_callers_fp;
 }
 
 /* ---- rules ---------------------------------------------------------------------------------- */

@@ -33,7 +33,11 @@ void bare_state_run(struct bare_state *s, enum code_kind kind, const struct code
  * changed.
  */
 bool bare_state_meet(struct bare_state *to, const struct bare_state *from);
-/* Whether the stack is as a caller left it, or expects it. */
+/* A callee has changed rbp. */
+void bare_state_lose_fp(struct bare_state *s);
+/* Whether the return address is on top of the stack. */
+bool bare_state_may_return(const struct bare_state *s);
+/* Whether rbp is the caller's, too: as it is at an entry, and as a caller expects it. */
 bool bare_state_is_as_called(const struct bare_state *s);
 /* The rule for the caller, from registers that walks have; ABI_CFA_NONE if nothing leads there. */
 struct abi_unwind_rule bare_state_rule(const struct bare_state *s);
