@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """What Go's pprof labels cost in the kernel: BPF's time for a sample of the same goroutine with and without them, in
 turns, where they are a map (up to Go 1.23) and where they are a slice."""
-import os
 import shutil
 import statistics
 import time
@@ -16,24 +15,19 @@ CASES = {"no labels": ["0"], "3 labels": ["3"], "10 labels": ["10"],
          "3 labels, new ones for each sample": ["3", "fresh"]}
 
 
-def figures(pid, seconds):
-    """(ns, ticks, samples) of a sampler that takes only this process."""
+def cost(program, arguments, seconds):
+    """ns a sample. Program and sampler have CPU 0, so that nearly all ticks are the program's."""
     out = scratch("labels.pb.gz")
-    sampler = Sampler("fathom", [FATHOM, "record", "-U", "-F", str(HZ), "-p", str(pid), "-d", "600", "-o", out],
-                      lambda _: weight(read_profile(out).samples))
-    try:
-        sampler.wait_for_ticks()
-        time.sleep(seconds)
-        return sampler.stop()
-    finally:
-        sampler.process.kill()
-
-
-def cost(program, arguments, seconds, idle_ns):
-    """ns a sample."""
-    with Workload([program, *arguments]) as w:
-        ns, ticks, samples = figures(w.pid, seconds)
-    return (ns - idle_ns * max(ticks - samples, 0)) / max(samples, 1)
+    with Workload([program, *arguments], wrapper=["taskset", "-c", "0"]) as w:
+        sampler = Sampler("fathom", [FATHOM, "record", "-U", "-C", "0", "-F", str(HZ), "-p", str(w.pid), "-d", "600", "-o", out],
+                          lambda _: weight(read_profile(out).samples))
+        try:
+            sampler.wait_for_ticks()
+            time.sleep(seconds)
+            ns, _, samples = sampler.stop()
+        finally:
+            sampler.process.kill()
+    return ns / max(samples, 1)
 
 
 def program_of(version):
@@ -48,10 +42,9 @@ def labels(show, seconds, runs):
     programs = {version: program_of(version) for version in VERSIONS}
     rows = {(version, case): [] for version in VERSIONS for case in CASES}
     with bpf_stats():
-        ns, ticks, _ = figures(os.getpid(), 2)  # of ticks that are not wanted: this process sleeps
         for _ in range(runs):
             for (version, case), costs in rows.items():
-                costs.append(cost(programs[version], CASES[case], seconds, ns / ticks))
+                costs.append(cost(programs[version], CASES[case], seconds))
     for (version, case), costs in rows.items():
         plain = rows[version, "no labels"]
         # What else runs only adds to a turn: the lowest is nearest to what the labels alone cost.
