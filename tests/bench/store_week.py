@@ -20,6 +20,11 @@ import time
 FATHOM = os.environ.get("FATHOM", "build/fathom")
 SLOT, HOUR, DAY = 600, 3600, 86400
 MINUTES, REPLACE, SUM, BY_FILE = "2", "3", "0", "1"
+TOO_LARGE = 3  # exit status, agent/server/merge/merge_wire.h
+
+
+class TooLarge(Exception):
+    """More than one merge may have in memory."""
 
 
 def path_at(seconds, rest):
@@ -43,6 +48,8 @@ def merge(store, form, lines, out=None):
     status = subprocess.run(["fathom", "merge-stored", str(os.getpid()), form, "", "", ""], executable=FATHOM,
                             preexec_fn=descriptors, close_fds=False).returncode
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    if status == TOO_LARGE:
+        raise TooLarge
     if status:
         sys.exit("the merge ended with %d" % status)
     os.close(directory)
@@ -128,8 +135,8 @@ def main():
             try:
                 cpu, size = merge(store, form, lines)
                 print("%s %s: %d files, %.3f CPU s, %.1f MB" % (what, name, len(lines), cpu, size / 1e6))
-            except SystemExit as e:
-                print("%s %s: %s" % (what, name, e))
+            except TooLarge:
+                print("%s %s: %d files are more than one merge may be; the page asks for each half" % (what, name, len(lines)))
     if os.environ.get("KEEP"):
         print("store: %s" % store)
     else:
