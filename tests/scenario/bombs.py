@@ -14,6 +14,7 @@ TEXT = BASE + CODE_OFF
 SHT_PROGBITS, SHT_SYMTAB, SHT_STRTAB, SHT_NOTE = 1, 2, 3, 7
 SHF_ALLOC_EXEC, SHF_COMPRESSED = 6, 0x800
 MB = 1 << 20
+CIE = struct.pack("<IIBBBBB", 16, 0, 1, 0, 1, 0x78, 0x10) + b"\x0c\7\x08" + bytes(4)  # of .eh_frame
 
 
 class Section:
@@ -22,12 +23,13 @@ class Section:
         self.address, self.link, self.entry, self.same_as = address, link, entry, same_as
 
 
-def elf(sections, code_bytes=len(CODE)):
-    """An ELF file; section 1 is .text. CODE_BYTES: its size in memory. SAME_AS: index into SECTIONS of the
-    section whose bytes it shares."""
+def elf(sections, code_bytes=None, code=CODE):
+    """An ELF file; section 1 is .text, with CODE; CODE_BYTES: its size in memory, if that is another. SAME_AS: index
+    into SECTIONS of the section whose bytes it shares."""
     sections = [Section(".text", flags=SHF_ALLOC_EXEC, address=TEXT), *sections]
+    code_bytes = code_bytes or len(code)
     names = b"\0" + b"".join(s.name.encode() + b"\0" for s in sections) + b".shstrtab\0"
-    out = bytearray(CODE_OFF) + CODE
+    out = bytearray(CODE_OFF) + code
     places = [(CODE_OFF, code_bytes)]
     for s in sections[1:]:
         if s.same_as is not None:
@@ -52,7 +54,7 @@ def elf(sections, code_bytes=len(CODE)):
     phoff = 64
     out[:64] = struct.pack("<16sHHIQQQIHHHHHH", b"\x7fELF\2\1\1", 2, 62, 1, TEXT, phoff, shoff, 0, 64, 56, 1,
                            64, 0 if many else count, 0xffff if many else count - 1)
-    struct.pack_into("<IIQQQQQQ", out, phoff, 1, 5, CODE_OFF, TEXT, TEXT, len(CODE), code_bytes, 4096)
+    struct.pack_into("<IIQQQQQQ", out, phoff, 1, 5, CODE_OFF, TEXT, TEXT, len(code), code_bytes, 4096)
     return bytes(out)
 
 
@@ -227,8 +229,7 @@ def many_symbol_tables():
 
 def frame_entries():
     """300,000 entries at one address."""
-    cie = struct.pack("<IIBBBBB", 16, 0, 1, 0, 1, 0x78, 0x10) + b"\x0c\7\x08" + bytes(4)
-    out = bytearray(cie)
+    out = bytearray(CIE)
     for i in range(300000):
         out += struct.pack("<IIQQ", 20, len(out) + 4, TEXT, 4096)
     return elf([Section(".eh_frame", bytes(out), address=0x900000)])
@@ -236,9 +237,17 @@ def frame_entries():
 
 def wide_entry():
     """One entry for 3 GB of code that takes no bytes."""
-    cie = struct.pack("<IIBBBBB", 16, 0, 1, 0, 1, 0x78, 0x10) + b"\x0c\7\x08" + bytes(4)
-    return elf([Section(".eh_frame", cie + struct.pack("<IIQQ", 20, 24, TEXT, 3 << 30), address=TEXT + (3 << 30))],
+    return elf([Section(".eh_frame", CIE + struct.pack("<IIQQ", 20, 24, TEXT, 3 << 30), address=TEXT + (3 << 30))],
                code_bytes=3 << 30)
+
+
+def calls_without_tables():
+    """40,000 calls in a function without a table. The next function may begin behind each of them, unless what
+    follows pops more than it pushes, which only the last instructions tell."""
+    call = b"\x0f\x1f\x44\0\0" + b"\x66\x90" + b"\x90" + b"\x0f\x1f\0" + b"\xe8\0\0\0\x10"  # nops first
+    code = b"\x85\xc0" + b"\x90" * 14 + call * 40000 + b"\x58\x58\xc3"  # test; ...; pop; pop; ret
+    entry = struct.pack("<IIQQ", 20, 24, TEXT, len(CODE))
+    return elf([Section(".eh_frame", CIE + entry, address=0x900000)], code=CODE + code)
 
 
 def debugdata():
@@ -268,5 +277,5 @@ def section_names():
 
 BOMBS = (shared_abbreviations, abbreviation_suffixes, many_attributes, inflating_zlib, inflating_zstd,
          inflating_badly, range_lists, line_headers, line_entries, long_paths, long_names, deep_nesting,
-         symbol_suffixes, symbols_of_one_address, many_symbol_tables, frame_entries, wide_entry, debugdata, notes,
-         section_names)
+         symbol_suffixes, symbols_of_one_address, many_symbol_tables, frame_entries, wide_entry, calls_without_tables,
+         debugdata, notes, section_names)

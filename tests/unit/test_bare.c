@@ -302,6 +302,16 @@ static void test_such_a_call_that_returns(void **)
 	index_destroy(index);
 }
 
+/* So far behind the call nothing is looked at. */
+static void test_such_a_call_that_returns_late(void **)
+{
+	assert_refused(INDEX_OF(PUSH_RBX, SUB_8, NOPS_4, NOP, NOP, CALL_OUTSIDE, TEST_EAX, TEST_EAX,
+			       TEST_EAX, TEST_EAX, TEST_EAX, TEST_EAX, TEST_EAX, TEST_EAX, TEST_EAX,
+			       TEST_EAX, TEST_EAX, TEST_EAX, TEST_EAX, TEST_EAX, TEST_EAX, TEST_EAX,
+			       0x48, 0x83, 0xc4, 8, POP_RBX, RET),
+		48);
+}
+
 static void test_padding_before_such_a_function(void **)
 {
 	struct index *index = INDEX_OF(RET, NOPS_8, NOPS_4, NOP, NOP, NOP, CALL_OUTSIDE, RET);
@@ -380,6 +390,7 @@ int main(void)
 		cmocka_unit_test(test_such_a_call_where_no_function_begins),
 		cmocka_unit_test(test_such_a_call_before_what_may_be_a_function),
 		cmocka_unit_test(test_such_a_call_that_returns),
+		cmocka_unit_test(test_such_a_call_that_returns_late),
 		cmocka_unit_test(test_padding_before_such_a_function),
 		cmocka_unit_test(test_a_function_that_never_returns),
 		cmocka_unit_test(test_a_call_that_never_returns),

@@ -8,11 +8,12 @@
  * Blocks that jumps connect are judged together. They get rules only if all of this holds:
  *
  * - they return, and at each return the return address is on top of the stack again, with the
- *   caller's rbp in its register, unless all their entries are called in the gap, by code that then
- *   does not have it either;
+ *   caller's rbp in its register. Only helpers may lose rbp: each of their entries is the target of
+ *   a direct call in the gap, and rbp is not known after those calls;
  * - ways that meet agree on the stack pointer;
  * - jumps lead to the beginning of an instruction, or out of the gap as a call would;
- * - the stack is aligned at calls that leave the gap, unless each entry is where functions begin;
+ * - the stack is aligned at calls that leave the gap, unless nothing makes it doubtful that the
+ *   blocks are a function (bare_is_doubtful());
  * - nothing runs into bytes that are no code.
  *
  * So an offset is known from two sides. What looks like an entry and is not (a case of a switch, a
@@ -40,7 +41,9 @@ enum {
 	BARE_MAX_INSTRUCTIONS = 1 << 20,
 	BARE_MAX_BLOCKS = 1 << 18,
 	BARE_INSTRUCTION_STEPS = 16, /* of work */
-	BARE_MAX_ROUNDS = 16,
+	BARE_MAX_ROUNDS = 16, /* each finds helpers that lose rbp, for the next; a gap that needs
+				 more has no rules */
+	BARE_BEGINNING = 16, /* instructions by which a function's beginning is told */
 };
 
 struct bare_instruction {
@@ -61,7 +64,7 @@ struct bare_block {
 	uint32_t parent; /* of the union of connected blocks; its root has the next five */
 	bool is_refused, returns, is_doubtful;
 	bool has_other_entry; /* that no direct call leads to */
-	bool loses_fp; /* returns with another rbp */
+	bool loses_fp; /* returns with another value in rbp than at its entry */
 	bool is_called; /* by a direct call */
 	bool is_fallen_into, is_jumped_to;
 	bool is_padding; /* nothing but nops, and nothing leads there */
@@ -83,7 +86,7 @@ struct bare {
 	size_t block_count, block_capacity;
 	uint32_t *waiting; /* blocks whose state has changed */
 	size_t waiting_count, waiting_capacity;
-	bool has_news; /* of callees, for callers that were followed before */
+	bool has_news; /* a helper was found to lose rbp: its callers are to be followed again */
 };
 
 /* ---- instructions --------------------------------------------------------------------------- */
@@ -175,20 +178,37 @@ static uint64_t bare_off(const struct bare *b, uint32_t number)
 	return number < b->instruction_count ? b->instructions[number].off : b->high - b->low;
 }
 
+/* Whether the compiler or assembler could have put a function at instruction NUMBER. */
+static bool bare_is_aligned(const struct bare *b, uint32_t number)
+{
+	return !((b->low + bare_off(b, number)) % BARE_ALIGN);
+}
+
+/* The first instruction from NUMBER up to END that is no padding, or END. */
+static uint32_t bare_skip_padding(const struct bare *b, uint32_t number, uint32_t end)
+{
+	while (number < end && b->instructions[number].kind == CODE_NOP)
+		number++;
+	return number;
+}
+
+static bool bare_calls_outside(const struct bare_instruction *i)
+{
+	return i->kind == CODE_CALL && i->target == BARE_OUTSIDE;
+}
+
 /*
  * Whether instruction NUMBER is a call that has only padding behind it, up to where a function may
  * begin: the callee does not return.
  */
 static bool bare_is_last_call(const struct bare *b, uint32_t number)
 {
-	uint32_t next = number + 1;
+	uint32_t next;
 
 	if (b->instructions[number].kind != CODE_CALL)
 		return false;
-	while (next < b->instruction_count && b->instructions[next].kind == CODE_NOP)
-		next++;
-	return next == b->instruction_count ||
-	       (next > number + 1 && !((b->low + b->instructions[next].off) % BARE_ALIGN));
+	next = bare_skip_padding(b, number + 1, (uint32_t)b->instruction_count);
+	return next == b->instruction_count || (next > number + 1 && bare_is_aligned(b, next));
 }
 
 static bool bare_ends(const struct bare *b, uint32_t number)
@@ -357,8 +377,8 @@ static void bare_run(const struct bare *b, struct bare_state *s, const struct ba
 static bool bare_may_call(const struct bare *b, struct bare_block *block,
 	const struct bare_state *s, const struct bare_instruction *i)
 {
-	return i->kind != CODE_CALL || i->target != BARE_OUTSIDE || s->is_realigned ||
-	       !(s->sp % BARE_ALIGN) || !bare_root(b, block)->is_doubtful;
+	return !bare_calls_outside(i) || s->is_realigned || !(s->sp % BARE_ALIGN) ||
+	       !bare_root(b, block)->is_doubtful;
 }
 
 static int bare_wait(struct bare *b, struct bare_block *block)
@@ -472,19 +492,19 @@ static bool bare_is_entry(const struct bare_block *block)
 static bool bare_is_looped(const struct bare *b, const struct bare_block *block)
 {
 	return !block->has_state && !block->is_fallen_into && block->is_jumped_to &&
-	       !((b->low + b->instructions[block->first].off) % BARE_ALIGN);
+	       bare_is_aligned(b, block->first);
 }
 
-/* Whether a function may begin with instruction NUMBER: no function pops what it has not pushed. */
+/* Whether a function may begin with instruction NUMBER: it would not pop what it has not pushed. */
 static bool bare_may_begin(const struct bare *b, uint32_t number)
 {
 	struct bare_state state = bare_state_at_entry();
-	const struct bare_block *block;
+	uint32_t end;
 
 	if (number == b->instruction_count)
 		return true;
-	block = &b->blocks[b->instructions[number].block];
-	for (uint32_t i = number; i < block->end; i++) {
+	end = MIN(b->blocks[b->instructions[number].block].end, number + BARE_BEGINNING);
+	for (uint32_t i = number; i < end; i++) {
 		bare_run(b, &state, &b->instructions[i]);
 		if (bare_is_above(&state))
 			return false;
@@ -492,28 +512,19 @@ static bool bare_may_begin(const struct bare *b, uint32_t number)
 	return true;
 }
 
-/* Whether BLOCK begins where functions do, behind the padding between them. */
-static bool bare_is_aligned(const struct bare *b, const struct bare_block *block)
-{
-	uint32_t first = block->first;
-
-	while (first + 1 < block->end && b->instructions[first].kind == CODE_NOP)
-		first++;
-	return !((b->low + b->instructions[first].off) % BARE_ALIGN);
-}
-
 /*
- * Whether BLOCK may begin elsewhere than a function does, which is aligned or called directly; or
- * leaves the gap by a call behind which the next function may begin, if the callee does not return.
+ * Whether BLOCK makes it doubtful that the blocks connected with it are one function: it is an
+ * entry which is neither aligned nor called directly, or it has a call that leaves the gap and need
+ * not return, since the next function may begin behind it.
  */
 static bool bare_is_doubtful(const struct bare *b, const struct bare_block *block)
 {
-	if (bare_is_entry(block) && !block->is_called && !bare_is_aligned(b, block))
+	if (bare_is_entry(block) && !block->is_called &&
+		!bare_is_aligned(b, bare_skip_padding(b, block->first, block->end - 1)))
 		return true;
 	for (uint32_t i = block->first; i < block->end; i++)
-		if (b->instructions[i].kind == CODE_CALL &&
-			b->instructions[i].target == BARE_OUTSIDE &&
-			!((b->low + bare_off(b, i + 1)) % BARE_ALIGN) && bare_may_begin(b, i + 1))
+		if (bare_calls_outside(&b->instructions[i]) && bare_is_aligned(b, i + 1) &&
+			bare_may_begin(b, i + 1))
 			return true;
 	return false;
 }
@@ -549,7 +560,7 @@ static int bare_follow_entries(struct bare *b)
 	return err;
 }
 
-/* What was refused stays so: all that a further round has is less knowledge of rbp. */
+/* What one round refused, the next would refuse, too: it knows only less of rbp. */
 static int bare_follow(struct bare *b)
 {
 	int err;
