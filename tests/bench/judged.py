@@ -22,7 +22,7 @@ TESTED = {
 
 def judged(show):
     env = dict(os.environ, FATHOM_BUILD=BUILD)
-    env.pop("ONLY", None)  # is frame_pairs.py's, too
+    env.pop("ONLY", None)  # frame_pairs.py would take it for the name of a program
     for what, test in TESTED.items():
         r = subprocess.run([os.path.join(TESTS, test)], env=env, cwd=os.path.dirname(TESTS), capture_output=True, text=True)
         lines = r.stdout.strip().split("\n")

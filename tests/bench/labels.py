@@ -16,7 +16,7 @@ CASES = {"no labels": ["0"], "3 labels": ["3"], "10 labels": ["10"],
 
 
 def cost(program, arguments, seconds):
-    """ns a sample. Program and sampler have CPU 0, so that nearly all ticks are the program's."""
+    """ns a sample. The program is bound to CPU 0, and only that one is sampled: nearly all ticks are the program's."""
     out = scratch("labels.pb.gz")
     with Workload([program, *arguments], wrapper=["taskset", "-c", "0"]) as w:
         sampler = Sampler("fathom", [FATHOM, "record", "-U", "-C", "0", "-F", str(HZ), "-p", str(w.pid), "-d", "600", "-o", out],

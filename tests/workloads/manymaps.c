@@ -54,7 +54,7 @@ int main(int argc, char **argv)
 		MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	uint64_t x = 1;
 
-	/* The gaps are no mappings, of which a process may have 65,530. */
+	/* The gaps stay unmapped: a process may have 65,530 mappings (vm.max_map_count). */
 	if (!all || fd < 0 || room == MAP_FAILED || munmap(room, 2UL * PAGE * (size_t)count))
 		return 1;
 	for (int i = 0; i < count; i++) {
