@@ -156,7 +156,10 @@ int collect_set_tgids(struct collect *c, const uint32_t *tgids, size_t count);
  * than ABI_LEFT_OUT_CGROUPS.
  */
 int collect_leave_out_cgroup(struct collect *c, uint64_t id, bool out);
-/* Opens events on CPUs that came online, closes those of CPUs that went offline. */
+/*
+ * Opens events on CPUs that came online, closes those of CPUs that went offline. CPUs whose
+ * counters moved between two calls of collect_count() are not interrupted for it.
+ */
 int collect_check_cpus(struct collect *c);
 
 /* Sets how BPF reads which fibers the runtime of TGID runs on its threads. */

@@ -22,6 +22,7 @@ struct cpu {
 	int number;
 	int output_fd, files_fd, sampling_fd; /* −1 = none */
 	struct ring ring;
+	uint64_t runs; /* of the program at its ticks, as last looked at */
 	uint64_t enabled_ns; /* of the output event, as last read */
 	bool gone; /* no longer online: its ring is read once more */
 };
@@ -31,7 +32,7 @@ struct cpu_events {
 	struct cpu_list chosen; /* a copy of options.cpus; empty = all */
 	struct probe_set *probes; /* borrowed */
 	struct shared_maps *maps; /* of `probes` */
-	int epoll_fd;
+	int epoll_fd, online_fd; /* online_fd: list of the CPUs */
 	bool build_ids; /* mapping records have build IDs */
 	bool started;
 	struct cpu *cpus;
@@ -185,7 +186,7 @@ static int cpu_events_open_all(struct cpu_events *e, const char **ret_step)
 	int err;
 
 	*ret_step = "list the online CPUs";
-	err = cpu_list_online(&online);
+	err = cpu_list_online_in(e->online_fd, &online);
 	if (err)
 		return err;
 	for (size_t i = 0; i < e->chosen.count; i++)
@@ -230,6 +231,9 @@ int cpu_events_create(const struct collect_options *options, struct probe_set *p
 	e->build_ids = true;
 	e->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
 	err = e->epoll_fd < 0 ? -errno : cpu_events_choose(e, options);
+	e->online_fd = cpu_list_open_online();
+	if (!err && e->online_fd < 0)
+		err = e->online_fd;
 	if (!err)
 		err = cpu_events_open_all(e, ret_step);
 	if (err) {
@@ -249,6 +253,8 @@ void cpu_events_destroy(struct cpu_events *e)
 	free(e->cpus);
 	free(e->rings);
 	cpu_list_deinit(&e->chosen);
+	if (e->online_fd >= 0)
+		close(e->online_fd);
 	if (e->epoll_fd >= 0)
 		close(e->epoll_fd);
 	free(e);
@@ -347,15 +353,26 @@ void cpu_events_forget_gone(struct cpu_events *e)
 
 /* ---- CPUs that come and go ------------------------------------------------------------------ */
 
+static bool cpu_has_ticked(const struct cpu_events *e, struct cpu *cpu)
+{
+	const uint64_t before = cpu->runs;
+
+	cpu->runs = probe_set_event_runs(e->probes, cpu->number);
+	return cpu->runs != before;
+}
+
 /*
  * A CPU's events die when it goes offline, even if it comes back before the next check: their
- * enabled time then stands still. The output event is enabled from its opening on, whether or not
- * the CPU is sampled.
+ * enabled time then stands still. Reading it interrupts that CPU, so it is only read of a CPU
+ * without ticks. The output event is enabled from its opening on, whether or not the CPU is
+ * sampled.
  */
-static bool cpu_is_dead(struct cpu *cpu)
+static bool cpu_is_dead(const struct cpu_events *e, struct cpu *cpu)
 {
 	uint64_t before_ns = cpu->enabled_ns;
 
+	if (cpu_has_ticked(e, cpu))
+		return false;
 	return perf_event_enabled_ns(cpu->output_fd, &cpu->enabled_ns) < 0 ||
 	       cpu->enabled_ns == before_ns;
 }
@@ -375,7 +392,7 @@ int cpu_events_check(struct cpu_events *e, bool *ret_opened)
 {
 	autocall(cpu_list_deinit) struct cpu_list online = { 0 };
 	const char *step;
-	int err = cpu_list_online(&online);
+	int err = cpu_list_online_in(e->online_fd, &online);
 	size_t before;
 
 	*ret_opened = false;
@@ -384,7 +401,7 @@ int cpu_events_check(struct cpu_events *e, bool *ret_opened)
 	for (size_t i = 0; i < e->count; i++) {
 		struct cpu *cpu = &e->cpus[i];
 
-		if (!cpu->gone && (!cpu_list_has(&online, cpu->number) || cpu_is_dead(cpu)))
+		if (!cpu->gone && (!cpu_list_has(&online, cpu->number) || cpu_is_dead(e, cpu)))
 			cpu_retire(e, cpu);
 	}
 	before = e->count;

@@ -207,6 +207,13 @@ int probe_object_count(const struct probe_object *o, uint64_t counts[ABI_COUNTER
 	return 0;
 }
 
+uint64_t probe_object_runs(const struct probe_object *o, int cpu)
+{
+	if (cpu < 0 || (size_t)cpu >= o->possible_cpus)
+		return 0;
+	return o->scratch[(size_t)cpu * o->scratch_words + ABI_COUNT_RUNS];
+}
+
 uint64_t probe_object_memory(const struct probe_object *o, const struct shared_maps *maps)
 {
 	const struct bpf_map *map;

@@ -41,5 +41,7 @@ int probe_object_program_fd(const struct probe_object *o);
 int probe_object_attach(struct probe_object *o, bool on);
 /* Adds its counters of all CPUs, in all slots of scratch memory, to COUNTS. */
 int probe_object_count(const struct probe_object *o, uint64_t counts[ABI_COUNTERS]);
+/* Runs on CPU until they were last counted, of a program with one slot of scratch memory. */
+uint64_t probe_object_runs(const struct probe_object *o, int cpu);
 /* Kernel memory in bytes of the maps that it does not share. */
 uint64_t probe_object_memory(const struct probe_object *o, const struct shared_maps *maps);

@@ -335,13 +335,28 @@ struct shared_maps *probe_set_maps(const struct probe_set *s)
 	return s->maps;
 }
 
-int probe_set_event_program(const struct probe_set *s)
+/* NULL if samples are not taken at ticks. */
+static const struct probe_object *probe_set_of_event(const struct probe_set *s)
 {
 	for (size_t i = 0; i < s->count; i++) {
 		if (s->objects[i].probe->sampling_event)
-			return probe_object_program_fd(&s->objects[i]);
+			return &s->objects[i];
 	}
-	return -ENOENT;
+	return NULL;
+}
+
+int probe_set_event_program(const struct probe_set *s)
+{
+	const struct probe_object *object = probe_set_of_event(s);
+
+	return object ? probe_object_program_fd(object) : -ENOENT;
+}
+
+uint64_t probe_set_event_runs(const struct probe_set *s, int cpu)
+{
+	const struct probe_object *object = probe_set_of_event(s);
+
+	return object ? probe_object_runs(object, cpu) : 0;
 }
 
 int probe_set_attach(struct probe_set *s, bool on)

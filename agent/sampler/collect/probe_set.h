@@ -30,6 +30,8 @@ void probe_set_remove(struct probe_set *s, const char *name);
 struct shared_maps *probe_set_maps(const struct probe_set *s);
 /* Descriptor of the program for sampling events. Returns -ENOENT if no probe has one. */
 int probe_set_event_program(const struct probe_set *s);
+/* Runs of that program on CPU until probe_set_counters() was last called; 0 if there is none. */
+uint64_t probe_set_event_runs(const struct probe_set *s, int cpu);
 /* Attaches or detaches all probes but the one for sampling events. */
 int probe_set_attach(struct probe_set *s, bool on);
 /* Sums over all probes and CPUs. */
