@@ -13,8 +13,9 @@ static const uint64_t ACTIVE_NS = 100000000;
  * much (ring_sizes.c).
  */
 static const uint64_t CALM_NS = 250000000;
-/* On an idle machine, where there is nothing to notice. */
-static const uint64_t IDLE_NS = 500000000;
+/* While there are so few that waking up costs more than they do. */
+static const uint64_t SLOW_NS = 500000000;
+static const int64_t FEW_RECORDS = 32;
 
 static void drains_set_interval(struct drains *d, uint64_t interval_ns)
 {
@@ -30,7 +31,7 @@ static uint64_t drains_interval_after(const struct drains *d, int64_t got)
 
 	if (got < 0 || news)
 		return ACTIVE_NS;
-	return got ? CALM_NS : IDLE_NS;
+	return got > FEW_RECORDS ? CALM_NS : SLOW_NS;
 }
 
 void drains_now(struct drains *d)
