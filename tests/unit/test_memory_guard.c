@@ -305,6 +305,23 @@ static void index_pages_are_forgotten_when_lookups_have_mapped_many(void **state
 	assert_int_equal(f->forgotten, 2);
 }
 
+static void few_index_pages_stay_from_window_to_window(void **state)
+{
+	struct fixture *f = *state;
+	unsigned int many = (unsigned int)((4 << 20) / f->page_bytes);
+
+	set_resident(f, 600, 100);
+	memory_guard_release(&f->guard);
+	assert_int_equal(f->forgotten, 1);
+	set_resident(f, 600, 100 + many - 1);
+	memory_guard_release(&f->guard);
+	memory_guard_release(&f->guard);
+	assert_int_equal(f->forgotten, 1);
+	set_resident(f, 600, 100 + many);
+	memory_guard_release(&f->guard);
+	assert_int_equal(f->forgotten, 2);
+}
+
 #define CASE(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 int main(void)
@@ -322,6 +339,7 @@ int main(void)
 		CASE(memory_that_cannot_be_measured_is_near_no_limit),
 		CASE(only_the_first_figures_are_read),
 		CASE(index_pages_are_forgotten_when_lookups_have_mapped_many),
+		CASE(few_index_pages_stay_from_window_to_window),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -105,10 +105,19 @@ void memory_guard_check_window(struct memory_guard *guard)
 		memory_guard_end_window(guard);
 }
 
+static bool memory_guard_has_many_pages(const struct memory_guard *guard, uint64_t file_bytes)
+{
+	return file_bytes >= guard->file_bytes + INDEX_PAGES_LIMIT_BYTES;
+}
+
+/* Few index pages stay: the next window looks up in the same ones. */
 void memory_guard_release(struct memory_guard *guard)
 {
+	uint64_t file_bytes = memory_guard_measure(guard).file_bytes;
+
 	(void)malloc_trim(0);
-	memory_guard_forget_pages(guard);
+	if (!file_bytes || !guard->file_bytes || memory_guard_has_many_pages(guard, file_bytes))
+		memory_guard_forget_pages(guard);
 }
 
 /*
@@ -119,6 +128,6 @@ void memory_guard_count_lookup(struct memory_guard *guard)
 {
 	if (++guard->lookups % LOOKUPS_BETWEEN_CHECKS)
 		return;
-	if (memory_guard_measure(guard).file_bytes >= guard->file_bytes + INDEX_PAGES_LIMIT_BYTES)
+	if (memory_guard_has_many_pages(guard, memory_guard_measure(guard).file_bytes))
 		memory_guard_forget_pages(guard);
 }

@@ -45,7 +45,7 @@ void memory_guard_init(struct memory_guard *guard, const struct memory_guard_opt
 void memory_guard_check(struct memory_guard *guard);
 /* To be called after records were read: a window that is nearly full ends early. */
 void memory_guard_check_window(struct memory_guard *guard);
-/* After the start and after each window: returns free heap and index pages to the system. */
+/* After the start and after each window: returns free heap and, if they are many, index pages. */
 void memory_guard_release(struct memory_guard *guard);
 /* To be called at each look-up in an index: forgets index pages once many are resident. */
 void memory_guard_count_lookup(struct memory_guard *guard);
