@@ -17,7 +17,7 @@ import urllib.request
 from fathom import FATHOM, environment, read_profile, scratch, weight
 from figures import medians
 
-WARM_SECONDS = 12  # two windows and the indexes of what runs
+WARM_SECONDS = 35  # three windows, and the indexes of what runs
 
 
 def run_seconds(pid):
