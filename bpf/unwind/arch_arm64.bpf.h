@@ -16,6 +16,11 @@ enum {
 	UNWIND_SIGNAL_LR = UNWIND_SIGNAL_X0 + 30 * 8,
 	UNWIND_SIGNAL_SP = UNWIND_SIGNAL_X0 + 31 * 8,
 	UNWIND_SIGNAL_PC = UNWIND_SIGNAL_X0 + 32 * 8,
+	/*
+	 * Whether a frame of ABI_REG_FRAME that has made a call has the caller's fp, wherever fp
+	 * points: until Go 1.20, fp still points to the goroutine's old stack after that has grown.
+	 */
+	UNWIND_FRAME_KEEPS_FP = 1,
 	UNWIND_PUSHED_BYTES = 16, /* the link register and padding */
 	UNWIND_SP_IS_BOUND = 1, /* in the stack pointer, which is a multiple of 16 otherwise */
 };

@@ -332,10 +332,11 @@ UNWIND_INLINE int unwind_cfa(
 	}
 }
 
-/* Whether fp is not known but saved in the frame: a call comes after the prologue. */
-UNWIND_INLINE bool unwind_lost_fp(const struct unwind_state *s, const struct abi_unwind_rule *rule)
+/* Whether the frame has saved fp although fp does not tell: a call comes after the prologue. */
+UNWIND_INLINE bool unwind_saved_fp(const struct unwind_state *s, const struct abi_unwind_rule *rule)
 {
-	return !s->fp && s->is_return && rule->cfa_off > UNWIND_MIN_FRAME_BYTES;
+	return (!s->fp || UNWIND_FRAME_KEEPS_FP) && s->is_return &&
+	       rule->cfa_off > UNWIND_MIN_FRAME_BYTES;
 }
 
 /* Sets *RET_FP to the caller's frame pointer, 0 if not known: a step that needs it ends the walk.
@@ -352,7 +353,7 @@ UNWIND_INLINE long unwind_caller_fp(
 	case ABI_REG_AT_FP:
 		return unwind_word(s, s->fp + (__s64)rule->fp_off, ret_fp);
 	case ABI_REG_FRAME:
-		if (s->fp == cfa + (__s64)rule->fp_off || unwind_lost_fp(s, rule))
+		if (s->fp == cfa + (__s64)rule->fp_off || unwind_saved_fp(s, rule))
 			return unwind_word(s, cfa + (__s64)rule->fp_off, ret_fp);
 		*ret_fp = s->fp;
 		return 0;

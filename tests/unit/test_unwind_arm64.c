@@ -178,6 +178,24 @@ static void frame_of_go_is_below_its_stack_pointer(void **state)
 	expect_at(f, CALLER, word_at(7), word_at(20));
 }
 
+/* The goroutine's stack has grown below the frame: fp points to the old one. */
+static void frame_of_go_that_made_a_call_has_saved_its_fp(void **state)
+{
+	struct fixture *f = *state;
+
+	f->state.sp = word_at(1);
+	f->state.fp = word_at(60);
+	f->words[0] = word_at(20);
+	f->words[1] = CALLER;
+	f->words[6] = word_at(30);
+	f->words[7] = OTHER;
+	/* It has just begun: fp is still the caller's. */
+	assert_int_equal(by_rule(f, rule_go(ABI_CFA_SP, 48)), ABI_UNWIND_GOES_ON);
+	expect_at(f, CALLER, word_at(7), word_at(60));
+	assert_int_equal(by_rule(f, rule_go(ABI_CFA_SP, 64)), ABI_UNWIND_GOES_ON);
+	expect_at(f, OTHER, word_at(15), word_at(30));
+}
+
 static void morestack_leads_to_a_function_that_has_not_stored_its_return(void **state)
 {
 	struct fixture *f = *state;
@@ -255,6 +273,8 @@ int main(void)
 			after_assembly_nothing_else_is_believed, setup, teardown),
 		cmocka_unit_test_setup_teardown(
 			frame_of_go_is_below_its_stack_pointer, setup, teardown),
+		cmocka_unit_test_setup_teardown(
+			frame_of_go_that_made_a_call_has_saved_its_fp, setup, teardown),
 		cmocka_unit_test_setup_teardown(
 			morestack_leads_to_a_function_that_has_not_stored_its_return, setup,
 			teardown),
