@@ -32,7 +32,7 @@ struct cpu_events {
 	struct cpu_list chosen; /* a copy of options.cpus; empty = all */
 	struct probe_set *probes; /* borrowed */
 	struct shared_maps *maps; /* of `probes` */
-	int epoll_fd, online_fd; /* online_fd: list of the CPUs */
+	int epoll_fd;
 	bool build_ids; /* mapping records have build IDs */
 	bool started;
 	struct cpu *cpus;
@@ -186,7 +186,7 @@ static int cpu_events_open_all(struct cpu_events *e, const char **ret_step)
 	int err;
 
 	*ret_step = "list the online CPUs";
-	err = cpu_list_online_in(e->online_fd, &online);
+	err = cpu_list_online(&online);
 	if (err)
 		return err;
 	for (size_t i = 0; i < e->chosen.count; i++)
@@ -231,9 +231,6 @@ int cpu_events_create(const struct collect_options *options, struct probe_set *p
 	e->build_ids = true;
 	e->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
 	err = e->epoll_fd < 0 ? -errno : cpu_events_choose(e, options);
-	e->online_fd = cpu_list_open_online();
-	if (!err && e->online_fd < 0)
-		err = e->online_fd;
 	if (!err)
 		err = cpu_events_open_all(e, ret_step);
 	if (err) {
@@ -253,8 +250,6 @@ void cpu_events_destroy(struct cpu_events *e)
 	free(e->cpus);
 	free(e->rings);
 	cpu_list_deinit(&e->chosen);
-	if (e->online_fd >= 0)
-		close(e->online_fd);
 	if (e->epoll_fd >= 0)
 		close(e->epoll_fd);
 	free(e);
@@ -392,7 +387,7 @@ int cpu_events_check(struct cpu_events *e, bool *ret_opened)
 {
 	autocall(cpu_list_deinit) struct cpu_list online = { 0 };
 	const char *step;
-	int err = cpu_list_online_in(e->online_fd, &online);
+	int err = cpu_list_online(&online);
 	size_t before;
 
 	*ret_opened = false;

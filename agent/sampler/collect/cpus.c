@@ -5,11 +5,10 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/array.h"
 #include "base/cleanup.h"
-#include "base/host.h"
+#include "base/io.h"
 
 enum {
 	MAX_CPU = 8191, /* NR_CPUS of the biggest kernels, less one */
@@ -89,30 +88,15 @@ int cpu_list_parse(const char *text, struct cpu_list *ret_list)
 	return 0;
 }
 
-int cpu_list_open_online(void)
-{
-	int fd = host_openat(AT_FDCWD, "/sys/devices/system/cpu/online", O_RDONLY | O_CLOEXEC);
-
-	return fd < 0 ? -errno : fd;
-}
-
-int cpu_list_online_in(int fd, struct cpu_list *ret_list)
-{
-	char line[LIST_BYTES];
-	ssize_t length = host_pread(fd, line, sizeof(line) - 1, 0);
-
-	if (length < 0)
-		return -errno;
-	line[length] = 0;
-	line[strcspn(line, "\n")] = 0;
-	return cpu_list_parse(line, ret_list);
-}
-
 int cpu_list_online(struct cpu_list *ret_list)
 {
-	autoclose int fd = cpu_list_open_online();
+	char line[LIST_BYTES];
+	ssize_t length =
+		io_read_line(AT_FDCWD, "/sys/devices/system/cpu/online", line, sizeof(line));
 
-	return fd < 0 ? fd : cpu_list_online_in(fd, ret_list);
+	if (length < 0)
+		return (int)length;
+	return cpu_list_parse(line, ret_list);
 }
 
 bool cpu_list_has(const struct cpu_list *list, int cpu)

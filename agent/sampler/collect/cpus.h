@@ -14,7 +14,4 @@ void cpu_list_deinit(struct cpu_list *list);
 int cpu_list_parse(const char *text, struct cpu_list *ret_list);
 /* The CPUs that are online now. */
 int cpu_list_online(struct cpu_list *ret_list);
-/* The same for whoever asks often: FD is from cpu_list_open_online(), which may return -errno. */
-int cpu_list_online_in(int fd, struct cpu_list *ret_list);
-int cpu_list_open_online(void);
 bool cpu_list_has(const struct cpu_list *list, int cpu);
