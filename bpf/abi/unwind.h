@@ -124,7 +124,11 @@ enum abi_register_rule {
 	ABI_REG_UNDEFINED = 2,
 	ABI_REG_UNSUPPORTED = 3,
 	ABI_REG_AT_FP = 4, /* fp only: *(fp + fp_off), after the stack was realigned */
-	ABI_REG_FRAME = 5, /* fp only: *(cfa + fp_off) if fp points there, else unchanged */
+	/*
+	 * fp only: *(cfa + fp_off) if fp points there, else unchanged. Of a caller also if fp is 0
+	 * or, on arm64, wherever fp points.
+	 */
+	ABI_REG_FRAME = 5,
 	ABI_REG_KINDS,
 };
 

@@ -17,8 +17,9 @@ enum {
 	UNWIND_SIGNAL_SP = UNWIND_SIGNAL_X0 + 31 * 8,
 	UNWIND_SIGNAL_PC = UNWIND_SIGNAL_X0 + 32 * 8,
 	/*
-	 * Whether a frame of ABI_REG_FRAME that has made a call has the caller's fp, wherever fp
-	 * points: until Go 1.20, fp still points to the goroutine's old stack after that has grown.
+	 * ABI_REG_FRAME: once a Go function has made a call, the caller's fp is in its frame, even
+	 * if fp does not point there. Until Go 1.20 (adjustframe() in runtime/stack.go), fp points
+	 * into the goroutine's old stack after the stack has grown.
 	 */
 	UNWIND_FRAME_KEEPS_FP = 1,
 	UNWIND_PUSHED_BYTES = 16, /* the link register and padding */

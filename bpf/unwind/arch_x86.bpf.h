@@ -14,7 +14,8 @@ enum {
 	UNWIND_SIGNAL_FP = 40 + 10 * 8,
 	UNWIND_SIGNAL_SP = 40 + 15 * 8,
 	UNWIND_SIGNAL_PC = 40 + 16 * 8,
-	UNWIND_FRAME_KEEPS_FP = 0, /* assembly need not save it, and Go corrects it */
+	UNWIND_FRAME_KEEPS_FP =
+		0, /* not all assembly saves it; Go corrects it when a stack grows */
 	UNWIND_DWARF_RBX = 3,
 	UNWIND_DWARF_R12 = 12,
 };

@@ -332,7 +332,8 @@ UNWIND_INLINE int unwind_cfa(
 	}
 }
 
-/* Whether the frame has saved fp although fp does not tell: a call comes after the prologue. */
+/* Whether the caller's fp is in the frame although fp does not point there: calls follow the
+ * prologue. */
 UNWIND_INLINE bool unwind_saved_fp(const struct unwind_state *s, const struct abi_unwind_rule *rule)
 {
 	return (!s->fp || UNWIND_FRAME_KEEPS_FP) && s->is_return &&

@@ -7,9 +7,10 @@
 Builds tests/workloads/gomatrix, whose goroutines spell their id by the functions on their stacks and have its last
 digits as a pprof label, and records 100,000 of them that end soon beside some that last: a sample with all digits
 on its stack must have that goid and that label. Of both at least 99.9 % are right, and at most 0.01 % another
-goroutine's; where goids are not known, no sample has either. The last lines are a table. FULL=1 runs all versions and kinds instead of four cells; KINDS="static cgo" selects,
-CHURN=N makes N goroutines, HZ=N samples less often, TIMEOUT=S waits longer for a slow machine. RESULTS=FILE takes up a run that was interrupted: the table is
-added to FILE, and cells that it has as `ok` are not run again. PACKER names UPX where it is not in the path (Debian: upx-ucl).
+goroutine's; where goids are not known, no sample has either. The last lines are a table. FULL=1 runs all versions and
+kinds instead of four cells; KINDS="static cgo" selects, CHURN=N makes N goroutines, HZ=N samples less often, TIMEOUT=S
+waits longer for a slow machine. RESULTS=FILE takes up a run that was interrupted: the table is added to FILE, and
+cells that it has as `ok` are not run again. PACKER names UPX where it is not in the path (Debian: upx-ucl).
 PROGRAMS=DIR takes the programs that are there: BUILD_ONLY=1 (and GOARCH) builds them for a machine without Go.
 """
 import collections

@@ -4,7 +4,8 @@
  * has lowered the stack pointer. On x86_64 the return address is right above those bytes. On
  * aarch64 the lowered stack pointer points to it; before that, it is in the link register. On both,
  * the caller's frame pointer is one word below the return address, once the prologue has made the
- * frame pointer point to it: ABI_REG_FRAME checks the register.
+ * frame pointer point to it: ABI_REG_FRAME checks the register where a function may just have
+ * begun.
  *
  * Since 1.17 functions that load the stack pointer from elsewhere are marked. Those with a frame
  * are unwound by frame pointer; the others are known by name, because each needs its own rule
