@@ -61,7 +61,6 @@ struct ring_place {
 };
 
 struct scratch {
-	struct counters counters; /* user space reads them here */
 	struct ring_place ring;
 	struct runtime_thread runtime;
 	struct unwind_walk walk;
@@ -71,7 +70,6 @@ struct scratch {
 _Static_assert(offsetof(struct unwind_walk, record) ==
 		       offsetof(struct unwind_walk, sample) + ABI_SAMPLE_BYTES,
 	"the ABI has it so");
-_Static_assert(offsetof(struct scratch, counters) == 0, "the ABI has it so");
 
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);

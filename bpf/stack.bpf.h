@@ -51,6 +51,33 @@ static __always_inline __u32 scratch_slot(void)
 }
 #endif
 
+/*
+ * Not in the scratch memory: user space reads them once a second, from every CPU. Of each slot, as
+ * scratch memory.
+ */
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, SCRATCH_SLOTS);
+	__type(key, __u32);
+	__type(value, struct counters);
+} cpu_counters SEC(".maps");
+
+/* Those of the slot that the current thread owns. */
+static __always_inline struct counters *counters_of_slot(void)
+{
+	__u32 key = scratch_slot();
+
+	return bpf_map_lookup_elem(&cpu_counters, &key);
+}
+
+/* Those of the first slot, whoever owns it: with several slots, to be changed atomically. */
+static __always_inline struct counters *counters_of_cpu(void)
+{
+	__u32 zero = 0;
+
+	return bpf_map_lookup_elem(&cpu_counters, &zero);
+}
+
 /* The context of one run of a program. */
 struct capture {
 	void *ctx; /* the program's, for the kernel's helpers */

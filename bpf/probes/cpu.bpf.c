@@ -21,11 +21,11 @@ static __always_inline int sample_with(struct bpf_perf_event_data *ctx, bool tab
 		.ctx = ctx,
 		.interrupted = &ctx->regs,
 		.task = task_current(),
+		.counters = counters_of_slot(),
 	};
 
-	if (!s)
+	if (!s || !t.counters)
 		return 0;
-	t.counters = &s->counters;
 	COUNT_RUN(t.counters);
 	if (!capture_identity(&t, s)) {
 		t.counters->of[ABI_COUNT_FILTERED]++;

@@ -9,13 +9,6 @@
 
 char descendants_license[] SEC("license") = "Dual BSD/GPL";
 
-struct {
-	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-	__uint(max_entries, 1);
-	__type(key, __u32);
-	__type(value, struct counters);
-} scratches SEC(".maps");
-
 static __always_inline bool descendants_parent_is_wanted(void)
 {
 	__u32 tgid, tid;
@@ -29,8 +22,8 @@ SEC("raw_tp")
 int descendants_at_fork(struct bpf_raw_tracepoint_args *ctx)
 {
 	struct task_struct *child = (struct task_struct *)ctx->args[1];
-	__u32 zero = 0, tgid = BPF_CORE_READ(child, tgid);
-	struct counters *counters = bpf_map_lookup_elem(&scratches, &zero);
+	__u32 tgid = BPF_CORE_READ(child, tgid);
+	struct counters *counters = counters_of_cpu();
 	__u64 began_ns = BPF_CORE_READ(child, start_time);
 	bool is_thread = (__u32)BPF_CORE_READ(child, pid) != tgid;
 

@@ -44,12 +44,10 @@ static __always_inline __u64 kernel_own_cookie(void)
 
 static __always_inline bool kernel_hit_begins(struct hit *hit, __u64 cookie)
 {
-	__u32 zero = 0;
-
 	hit->task = task_current();
 	hit->began_ns = bpf_ktime_get_ns();
 	hit->key.function = (__u32)cookie;
-	hit->counters = bpf_map_lookup_elem(&scratches, &zero);
+	hit->counters = counters_of_cpu();
 	hit->function = bpf_map_lookup_elem(&latency_functions, &hit->key.function);
 	return hit->counters && hit->function && !(hit->function->flags & ABI_LATENCY_ENDED);
 }

@@ -46,10 +46,9 @@ static __noinline __u64 kernel_stack_of_call(void *ctx, __u64 kaddr, bool in_tra
 	if (!scratch_take())
 		return 0;
 	s = scratch_of_cpu();
-	if (s) {
-		t.counters = &s->counters;
+	t.counters = counters_of_slot();
+	if (s && t.counters)
 		id = kernel_stack_take(&t, s, kaddr, in_trampoline);
-	}
 	scratch_release();
 	return id;
 }
@@ -105,8 +104,10 @@ static __always_inline void kernel_fill_sample(
 static __always_inline void kernel_sample(
 	void *ctx, bool tables, const struct kernel_measured *measured, struct scratch *s)
 {
-	struct capture t = { .ctx = ctx, .task = task_current(), .counters = &s->counters };
+	struct capture t = { .ctx = ctx, .task = task_current(), .counters = counters_of_slot() };
 
+	if (!t.counters)
+		return;
 	kernel_fill_sample(&t, measured, s);
 	if (measured->is_own && has_user_stack(&t, &s->walk.sample))
 		capture_user_stack(&t, tables, s);
@@ -118,10 +119,9 @@ static __noinline int kernel_take_sample(void *ctx, const struct kernel_measured
 {
 	struct counters *counters;
 	struct scratch *s;
-	__u32 zero = 0;
 
 	if (!scratch_take()) {
-		counters = bpf_map_lookup_elem(&scratches, &zero);
+		counters = counters_of_cpu();
 		if (counters)
 			__sync_fetch_and_add(&counters->of[ABI_COUNT_CALLS_STACK_BUSY], 1);
 		return 0;

@@ -102,8 +102,8 @@ int kernel_in_session(void *ctx)
  */
 static __noinline int kernel_count_missed(__u64 cookie)
 {
-	__u32 zero = 0, number = (__u32)cookie;
-	struct counters *counters = bpf_map_lookup_elem(&scratches, &zero);
+	__u32 number = (__u32)cookie;
+	struct counters *counters = counters_of_cpu();
 	const struct abi_latency_function *function =
 		bpf_map_lookup_elem(&latency_functions, &number);
 

@@ -244,9 +244,8 @@ static __always_inline bool latency_hit(
 	};
 	__u64 cookie = site_cookie(ctx, hit.task, latency.cookie_in_path);
 	bool measured = false;
-	__u32 zero = 0;
 
-	hit.counters = bpf_map_lookup_elem(&scratches, &zero);
+	hit.counters = counters_of_cpu();
 	hit.key.function = cookie & ABI_LATENCY_NUMBER;
 	hit.function = bpf_map_lookup_elem(&latency_functions, &hit.key.function);
 	if (!hit.counters || !hit.function)

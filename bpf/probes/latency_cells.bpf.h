@@ -62,16 +62,6 @@ struct {
 	__type(value, struct abi_latency_cell);
 } latency_cells SEC(".maps");
 
-/* Scratch memory begins with the counters; programs that walk no stacks need no more. */
-#if SCRATCH_SLOTS == 1
-struct {
-	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-	__uint(max_entries, 1);
-	__type(key, __u32);
-	__type(value, struct counters);
-} scratches SEC(".maps");
-#endif
-
 /* A thread at a probe. */
 struct hit {
 	bpf_user_pt_regs_t *regs;

@@ -45,11 +45,13 @@ static __always_inline void latency_sample(
 		.ctx = ctx,
 		.interrupted = ctx,
 		.task = task_current(),
-		.counters = &s->counters,
+		.counters = counters_of_slot(),
 		.stack_flags = ABI_STACK_CALL,
 	};
 	__u64 began_ns = bpf_ktime_get_ns();
 
+	if (!t.counters)
+		return;
 	latency_identify(&t, s);
 	/* Known from the first call on; what runtime_read() needs comes after the first sample. */
 	if (measured->fiber_id)
@@ -62,14 +64,13 @@ static __always_inline void latency_sample(
 	capture_begin(&t, s);
 	capture_user_stack(&t, tables, s);
 	output_sample(&t, tables, s);
-	s->counters.of[ABI_COUNT_CALLS_STACKS]++;
-	s->counters.of[ABI_COUNT_STACKS_NS] += bpf_ktime_get_ns() - began_ns;
+	t.counters->of[ABI_COUNT_CALLS_STACKS]++;
+	t.counters->of[ABI_COUNT_STACKS_NS] += bpf_ktime_get_ns() - began_ns;
 }
 
 static __always_inline void latency_count_busy(void)
 {
-	__u32 zero = 0;
-	struct counters *counters = bpf_map_lookup_elem(&scratches, &zero);
+	struct counters *counters = counters_of_cpu();
 
 	if (counters)
 		__sync_fetch_and_add(&counters->of[ABI_COUNT_CALLS_STACK_BUSY], 1);

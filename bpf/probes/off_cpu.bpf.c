@@ -126,13 +126,13 @@ static __always_inline int switch_with(struct bpf_raw_tracepoint_args *ctx, bool
 	struct capture t = {
 		.ctx = ctx,
 		.task = task_current(),
+		.counters = counters_of_slot(),
 	};
 	__u32 leaving = (__u32)bpf_get_current_pid_tgid();
 	const struct task_struct *coming;
 
-	if (!s)
+	if (!s || !t.counters)
 		return 0;
-	t.counters = &s->counters;
 	COUNT_RUN(t.counters);
 	coming = coming_thread(ctx, t.task);
 	wait_ends(&t, BPF_CORE_READ(coming, pid), run.began_ns);

@@ -420,9 +420,8 @@ int trace_hit(void *ctx)
 		},
 	};
 	__u64 cookie = site_cookie(ctx, t.hit.task, latency.cookie_in_path);
-	__u32 zero = 0;
 
-	t.hit.counters = bpf_map_lookup_elem(&scratches, &zero);
+	t.hit.counters = counters_of_cpu();
 	t.hit.key.function = cookie & ABI_LATENCY_NUMBER;
 	t.hit.function = bpf_map_lookup_elem(&latency_functions, &t.hit.key.function);
 	if (!t.hit.counters || !t.hit.function)

@@ -31,7 +31,6 @@ struct trace_output {
 };
 
 struct trace_scratch {
-	struct counters counters; /* of the first slot, for all of them */
 	struct trace_level level;
 	struct trace_output out;
 };

@@ -73,7 +73,7 @@ static void probes_share_what_is_common(void **state)
 /* A sampling event may interrupt the program of a context switch. */
 static void each_probe_has_scratch_memory_of_its_own(void **state)
 {
-	static const char *const own[] = { "scratches", "unwind_cache_processes",
+	static const char *const own[] = { "scratches", "cpu_counters", "unwind_cache_processes",
 		"unwind_cache_rules", "unfinished_records", ".rodata.config" };
 	struct probe_set *set = load(1);
 	struct bpf_object *cpu = probe_set_object(set, "cpu");

@@ -11,8 +11,8 @@ import struct
 _NUMBER = {"x86_64": 321, "aarch64": 280}[platform.machine()]
 _LOOKUP_ELEM, _MAP_GET_FD_BY_ID, _GET_INFO_BY_FD = 1, 14, 15
 _HASH, _PERCPU_ARRAY = 1, 6
-# The sampler's scratch memory begins with its counters; indices of words (enum abi_counter).
-COUNTS = "scratches"
+# What the programs count on each CPU; indices of words (enum abi_counter).
+COUNTS = "cpu_counters"
 TAKEN, RING_FULL, BPF_ERROR = 0, 4, 6
 # How the goroutines of a process are read, by its ID.
 RUNTIMES = "runtime_processes"[:15]

@@ -17,8 +17,7 @@ struct probe_object {
 	struct bpf_program *program; /* the loaded one; NULL = the owner finds it in `object` */
 	const struct bpf_object *lender; /* whose maps it uses; NULL = none */
 	struct bpf_link *link; /* NULL = not attached, or to a sampling event */
-	uint64_t *scratch; /* buffer for each possible CPU's scratch, which begins with counters */
-	size_t scratch_words; /* per CPU */
+	uint64_t *counters; /* buffer for those of each possible CPU */
 	size_t possible_cpus;
 };
 

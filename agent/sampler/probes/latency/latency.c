@@ -34,13 +34,12 @@ static int latency_find_map(struct bpf_object *object, const char *name, int *re
 
 static int latency_find_counters(struct latency *l, struct bpf_object *object)
 {
-	const struct bpf_map *map = bpf_object__find_map_by_name(object, "scratches");
+	const struct bpf_map *map = bpf_object__find_map_by_name(object, "cpu_counters");
 
-	if (!map || bpf_map__value_size(map) < ABI_COUNTERS * sizeof(uint64_t))
+	if (!map || bpf_map__value_size(map) != ABI_COUNTERS * sizeof(uint64_t))
 		return -EBADMSG;
-	l->counters_words = (bpf_map__value_size(map) + 7) / 8;
 	l->counters_slots = bpf_map__max_entries(map);
-	return latency_find_map(object, "scratches", &l->counters_map);
+	return latency_find_map(object, "cpu_counters", &l->counters_map);
 }
 
 static int latency_find_maps(struct latency *l, struct bpf_object *object)
@@ -332,7 +331,7 @@ uint32_t latency_largest_factor(const struct latency *l)
 /* Adds up the counters of all CPUs and all slots of scratch memory. */
 static int latency_sum(const struct latency *l, uint64_t ret_sums[ABI_COUNTERS])
 {
-	autofree uint64_t *words = calloc(l->cpus, l->counters_words * sizeof(*words));
+	autofree uint64_t *words = calloc(l->cpus * ABI_COUNTERS, sizeof(*words));
 	uint64_t sums[ABI_COUNTERS] = { 0 };
 
 	if (!words)
@@ -342,7 +341,7 @@ static int latency_sum(const struct latency *l, uint64_t ret_sums[ABI_COUNTERS])
 			return -errno;
 		for (size_t cpu = 0; cpu < l->cpus; cpu++)
 			for (size_t i = 0; i < ABI_COUNTERS; i++)
-				sums[i] += words[cpu * l->counters_words + i];
+				sums[i] += words[cpu * ABI_COUNTERS + i];
 	}
 	memcpy(ret_sums, sums, sizeof(sums));
 	return 0;

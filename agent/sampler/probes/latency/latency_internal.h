@@ -23,9 +23,7 @@ struct latency {
 	int event_type; /* of an event for one site */
 	bool cookie_in_path; /* of these events: bpf/abi/site_path.h */
 	size_t cpus; /* possible ones */
-	/* Of counters_map: words of its values, which begin with the counters; its elements. */
-	size_t counters_words;
-	uint32_t counters_slots;
+	uint32_t counters_slots; /* elements of counters_map */
 	struct latency_function *functions;
 	uint32_t count; /* of `functions`; unused ones included */
 	uint32_t *free; /* numbers of unused ones */
