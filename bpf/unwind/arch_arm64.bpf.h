@@ -71,6 +71,13 @@ UNWIND_INLINE bool unwind_may_skip_caller(const struct unwind_state *s, __u64 pc
 	return !s->is_return && s->lr != unwind_plain_code(pc);
 }
 
+/* The link register says more about a function's first and last instructions than they do. */
+UNWIND_INLINE bool unwind_by_edge(struct unwind_state *s)
+{
+	(void)s;
+	return false;
+}
+
 /*
  * The caller's stack pointer after a walk by FP is not known, only that it is above the frame
  * record: it is marked as such a bound, and no address computed from it is aligned.

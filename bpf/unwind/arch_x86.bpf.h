@@ -70,6 +70,64 @@ UNWIND_INLINE bool unwind_is_indirect_call(__u64 code)
 	       unwind_is_call_at(code, 1);
 }
 
+enum {
+	UNWIND_CODE_ENDBR64 = 0xfa1e0ff3, /* f3 0f 1e fa */
+	UNWIND_CODE_PUSH_FP = 0x55,
+	UNWIND_CODE_SET_FP = 0xe58948, /* mov rbp, rsp: 48 89 e5 */
+	UNWIND_CODE_SET_FP_TOO = 0xec8b48, /* 48 8b ec */
+	UNWIND_CODE_RET = 0xc3,
+	UNWIND_CODE_RET_POP = 0xc2,
+};
+
+/* HotSpot's first instruction touches the stack below the frame: mov [rsp - 0x14000], eax. */
+#define UNWIND_CODE_STACK_BANG 0xfffec000248489ULL
+
+/*
+ * How many words a function that keeps a frame pointer has pushed on the return address while the
+ * frame pointer is still, or again, the caller's: at its first instructions, and at its return.
+ * CODE: the 8 bytes that begin one before the pc. Returns -1 anywhere else.
+ */
+UNWIND_INLINE int unwind_words_at_edge(__u64 code)
+{
+	__u64 here = code >> 8;
+
+	switch (here & 255) {
+	case UNWIND_CODE_PUSH_FP:
+	case UNWIND_CODE_RET:
+	case UNWIND_CODE_RET_POP:
+		return 0;
+	}
+	if (here == UNWIND_CODE_STACK_BANG || (__u32)here == UNWIND_CODE_ENDBR64)
+		return 0;
+	here &= 0xffffff;
+	if ((code & 255) == UNWIND_CODE_PUSH_FP &&
+		(here == UNWIND_CODE_SET_FP || here == UNWIND_CODE_SET_FP_TOO))
+		return 1;
+	return -1;
+}
+
+/*
+ * Moves to the caller from where the frame pointer does not lead to it, if the instructions say so
+ * and what would be the return address comes after a call. Returns false if nothing was done.
+ */
+UNWIND_INLINE bool unwind_by_edge(struct unwind_state *s)
+{
+	__u64 code = 0, call = 0, pc = 0, fp = s->fp;
+	int words;
+
+	if (unwind_fetch(s, &code, sizeof(code), s->pc - 1))
+		return false;
+	words = unwind_words_at_edge(code);
+	if (words < 0 || unwind_word(s, s->sp + 8 * (__u64)words, &pc) ||
+		unwind_fetch(s, &call, sizeof(call), pc - 8))
+		return false;
+	if (!unwind_is_direct_call(call) && !unwind_is_indirect_call(call))
+		return false;
+	if (words && unwind_word(s, s->sp, &fp))
+		return false;
+	return unwind_to(s, pc, s->sp + 8 * (__u64)words + 8, fp) == ABI_UNWIND_GOES_ON;
+}
+
 UNWIND_INLINE __u64 unwind_plain_code(__u64 pc)
 {
 	return pc;

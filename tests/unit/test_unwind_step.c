@@ -5,6 +5,7 @@
  */
 #include <string.h>
 
+#include "base/cleanup.h"
 #include "symbolizer/index/unwind.h"
 #include "tests/unit/unwind_fixture.h"
 
@@ -358,6 +359,97 @@ static void frame_pointer_to_itself_ends(void **state)
 	assert_int_equal(by_fp(f, UNWIND_PLACE_KEEPS_FP), ABI_UNWIND_BAD_REGISTER);
 }
 
+/* ---- edges of functions without tables ------------------------------------------------------ */
+
+/* Code of the fixture's pc, from one byte before it on, and of the call that CALLER is behind. */
+struct edge_code {
+	uint8_t at_pc[16], at_call[16];
+	struct unwind_memory pieces[2];
+};
+
+static const uint8_t direct_call[8] = { 0x90, 0x90, 0x90, 0xe8, 1, 2, 3, 4 };
+
+static void edge_begin(struct fixture *f, struct edge_code *code, const char *bytes, size_t size)
+{
+	*code = (struct edge_code){ 0 };
+	memcpy(code->at_pc, bytes, size);
+	memcpy(code->at_call, direct_call, sizeof(direct_call));
+	code->pieces[0] = (struct unwind_memory){ f->state.pc - 1, sizeof(code->at_pc), code->at_pc,
+		&code->pieces[1] };
+	code->pieces[1] = (struct unwind_memory){ CALLER - sizeof(direct_call),
+		sizeof(code->at_call), code->at_call, NULL };
+	f->memory.next = code->pieces;
+	f->state.sp = STACK;
+	f->state.fp = STACK + 80;
+}
+
+#define EDGE(bytes) bytes, sizeof(bytes) - 1
+
+static void caller_is_kept_where_no_frame_is_set_up(void **state)
+{
+	static const struct {
+		const char *bytes;
+		size_t size;
+	} edges[] = {
+		{ EDGE("\x90\x55\x48\x89\xe5") }, /* push rbp */
+		{ EDGE("\x90\xf3\x0f\x1e\xfa\x55") }, /* endbr64 */
+		{ EDGE("\x90\x89\x84\x24\x00\xc0\xfe\xff\x55") }, /* HotSpot's stack bang */
+		{ EDGE("\x5d\xc3") }, /* ret */
+		{ EDGE("\x5d\xc2\x10\x00") }, /* ret 16 */
+	};
+	struct fixture *f = *state;
+	uint64_t pc = f->state.pc;
+	struct edge_code code;
+
+	for (size_t i = 0; i < ARRAY_SIZE(edges); i++) {
+		f->state.pc = pc;
+		edge_begin(f, &code, edges[i].bytes, edges[i].size);
+		f->words[0] = CALLER;
+		assert_true(unwind_by_edge(&f->state));
+		expect_at(f, CALLER, STACK + 8, STACK + 80);
+		assert_int_equal(f->state.is_return, 1);
+	}
+}
+
+static void caller_is_kept_while_the_frame_is_set_up(void **state)
+{
+	static const char *const edges[] = { "\x55\x48\x89\xe5", "\x55\x48\x8b\xec" };
+	struct fixture *f = *state;
+	uint64_t pc = f->state.pc;
+	struct edge_code code;
+
+	for (size_t i = 0; i < ARRAY_SIZE(edges); i++) {
+		f->state.pc = pc;
+		edge_begin(f, &code, edges[i], 4);
+		f->words[0] = STACK + 120;
+		f->words[1] = CALLER;
+		assert_true(unwind_by_edge(&f->state));
+		expect_at(f, CALLER, STACK + 16, STACK + 120);
+	}
+}
+
+/* Nothing changes: the frame pointer is the better guess. */
+static void edge_needs_its_instructions_and_a_call(void **state)
+{
+	struct fixture *f = *state;
+	struct unwind_state before;
+	struct edge_code code;
+
+	edge_begin(f, &code, EDGE("\x90\x48\x89\xe5")); /* mov rbp, rsp, after no push */
+	f->words[0] = f->words[1] = CALLER;
+	before = f->state;
+	assert_false(unwind_by_edge(&f->state));
+	edge_begin(f, &code, EDGE("\x90\x55"));
+	code.at_call[3] = 0x90; /* no call */
+	assert_false(unwind_by_edge(&f->state));
+	f->words[0] = 0x7777777777; /* cannot be read */
+	assert_false(unwind_by_edge(&f->state));
+	f->memory.next = NULL; /* nor can the code */
+	assert_false(unwind_by_edge(&f->state));
+	expect_at(f, before.pc, before.sp, before.fp);
+	assert_int_equal(f->state.is_return, 0);
+}
+
 /* ---- Go's stacks ---------------------------------------------------------------------------- */
 
 static void systemstack_goes_on_on_the_goroutines_stack(void **state)
@@ -604,6 +696,9 @@ int main(void)
 		STEP_TEST(no_frame_pointer_is_gos_root_only),
 		STEP_TEST(go_may_go_on_on_a_lower_stack),
 		STEP_TEST(frame_pointer_to_itself_ends),
+		STEP_TEST(caller_is_kept_where_no_frame_is_set_up),
+		STEP_TEST(caller_is_kept_while_the_frame_is_set_up),
+		STEP_TEST(edge_needs_its_instructions_and_a_call),
 		STEP_TEST(systemstack_goes_on_on_the_goroutines_stack),
 		STEP_TEST(systemstack_with_a_frame_has_its_frame_pointer_there),
 		STEP_TEST(systemstack_before_its_switch_is_as_usual),
