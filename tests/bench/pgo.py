@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """What profile-guided optimization gains by our profiles, beside what it gains by Go's own profile of the same
 load: a Markdown renderer (from the Go module proxy) with a fixed amount of work. Each profile is of the same CPU time:
-one of more samples has more of the call sites that are seldom met. All programs take turns, and each is compared with
-the one that was built without a profile in the same round."""
+one of more samples has more of the call sites that are seldom met. Two profiles of one kind lead to programs that
+differ by some percent, so of each kind there are several, each of a profile of its own. All programs take turns, and
+each is compared with the one that was built without a profile in the same round."""
 import glob
 import os
 import shutil
@@ -13,7 +14,8 @@ from fathom import FATHOM, ROOT, SOURCES, Workload, environment, ran, record, sc
 
 SOURCE = os.path.join(SOURCES, "gomarkdown")
 PROFILED, MEASURED = 2500, 150  # renderings, of some milliseconds each
-ROUNDS = int(os.environ.get("PGO_ROUNDS", "30"))
+BUILDS = int(os.environ.get("PGO_BUILDS", "4"))  # of each kind
+ROUNDS = int(os.environ.get("PGO_ROUNDS", "12"))
 
 
 def go_build(out, profile):
@@ -74,15 +76,21 @@ def pgo(show):
         show("profile-guided optimization", "go is not installed")
         return
     source, plain = text(), go_build(scratch("gomarkdown"), "off")
-    own, seconds = by_go(plain, source)
-    programs = {name: go_build(scratch("by-" + name), profile) for name, profile in (
-        ("Go's own profile", own), ("fathom record", by_record(plain, source, seconds)),
-        ("fathom agent", by_agent(plain, source, seconds, scratch("pgo-store"))))}
-    ratios = {name: [] for name in programs}
+    seconds = by_go(plain, source)[1]
+    kinds = {
+        "Go's own profile": lambda _: by_go(plain, source)[0],
+        "fathom record": lambda _: by_record(plain, source, seconds),
+        "fathom agent": lambda i: by_agent(plain, source, seconds, scratch("pgo-store-%d" % i)),
+    }
+    programs = {(name, i): go_build(scratch("by-%s-%d" % (name, i)), profile(i))
+                for i in range(BUILDS) for name, profile in kinds.items()}
+    ratios = {key: [] for key in programs}
     for _ in range(ROUNDS):
         before = cpu_ns(plain, source)
-        for name, program in programs.items():
-            ratios[name].append(cpu_ns(program, source) / before)
-    for name, of in ratios.items():
-        show("PGO by %s: CPU time, without: 1" % name,
-             "%.3f (%.3f to %.3f)" % (statistics.median(of), min(of), max(of)))
+        for key, program in programs.items():
+            ratios[key].append(cpu_ns(program, source) / before)
+    for name in kinds:
+        of = sum((ratios[name, i] for i in range(BUILDS)), [])
+        medians = sorted(statistics.median(ratios[name, i]) for i in range(BUILDS))
+        show("PGO by %s: CPU time, without: 1" % name, "%.3f (%.3f to %.3f)" % (
+            statistics.median(of), medians[0], medians[-1]), "of %d programs, each by a profile of its own" % BUILDS)
