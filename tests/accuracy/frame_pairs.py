@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
+# May run beside another test: it judges what samples say, no shares of time.
 """Pairs of adjacent frames against machine code: foreign programs at work are recorded from their
 first instant on, and each caller's return address must come after a call; the target of a direct
 call must be the callee's function. A function begins where its entry in .eh_frame_hdr does, so that

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
+# May run beside another test: it judges what samples say, no shares of time.
 """Goroutine ids and labels of samples against the goroutines themselves: versions of Go x kinds of build.
 
   tests/accuracy/go_matrix.py [VERSION...]
