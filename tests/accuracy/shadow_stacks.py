@@ -16,16 +16,18 @@ import tempfile
 import time
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-sys.path[:0] = [os.path.join(ROOT, "tests"), os.path.join(ROOT, "tests/accuracy")]
+sys.path[:0] = [os.path.join(ROOT, "tests", folder) for folder in ("", "accuracy", "scenario")]
 FULL = bool(os.environ.get("FULL"))
 ONLY = os.environ.get("ONLY", "").split()
 SHORT = ("python3", "openssl", "cc1", "clang")
 if not ONLY and not FULL:
     os.environ["ONLY"] = " ".join(SHORT)
+import bpf_map  # noqa: E402
 import frame_pairs  # noqa: E402
 from pprof_read import Profile  # noqa: E402
 
 SECONDS = float(os.environ.get("SECONDS", "4" if FULL else "3"))
+HZ = os.environ.get("HZ", "997")
 SHOW = bool(os.environ.get("SHOW"))
 FATHOM = frame_pairs.FATHOM
 # What they do has to be in their first thread, not in processes that a shell starts.
@@ -50,9 +52,10 @@ NOT = ("tar",)  # a shell's child does the work
 # Where it begins to be run by instructions, in ms: at a program's start, all of that is the dynamic loader's work.
 AFTER_MS = tuple(os.environ.get("AFTER_MS", "0 50 250 1000 2500" if FULL else "0 250").split())
 LEAST_RIGHT = 50  # in each run, on average
+MOST_RESTS = 100  # that are compared
 # V8's trampolines between two functions, and its checks at their entry, run before a frame is made. Elsewhere one
 # stack of a run may be wrong if the run began late: what had been called before is inferred.
-MAY_BE_WRONG_IN = {"node": .1}
+MAY_BE_WRONG_IN = {"node": .15}
 
 
 def place_in(path, file_off, address):
@@ -118,21 +121,27 @@ def parts_of(frames):
 
 class Judge:
     """Of one run. What had been called before is not known if it began later, but it is the same for all samples:
-    what a stack has below the known frames is an end of the longest such rest."""
+    what a stack has below the known frames is an end of that."""
 
-    def __init__(self, truth, from_root):
+    def __init__(self, truth, from_root, samples):
         self.truth, self.from_root, self.rest = truth, from_root, ()
+        if not from_root:
+            self.learn(collections.Counter(self.rest_of(frames) for _, frames in samples))
 
-    def learn(self, frames):
-        """Looks for the longest rest. Of the stacks that the leaf was seen with, the longest that fits leaves no more
-        than there was."""
+    def rest_of(self, frames):
+        """Of the stacks that the leaf was seen with, the longest that fits leaves no more than there was."""
         inner, outer, cut, _ = parts_of(frames)
-        if self.from_root or cut or outer is not None or not inner:
-            return
+        if cut or outer is not None or not inner:
+            return ()
         chains = [self.truth.chain(node) for node in self.truth.at.get(inner[0], [])]
         fitting = [len(c) for c in chains if len(c) < len(inner) and tuple(inner[1:1 + len(c)]) == c]
-        if fitting and len(inner) - 1 - max(fitting) > len(self.rest):
-            self.rest = tuple(inner[1 + max(fitting):])
+        return tuple(inner[1 + max(fitting):]) if fitting else ()
+
+    def learn(self, rests):
+        """The one that most others are ends of, among the longest."""
+        def agree(rest):
+            return sum(n for other, n in rests.items() if rest[len(rest) - len(other):] == other)
+        self.rest = max(sorted(rests, key=len)[-MOST_RESTS:], key=agree, default=())
 
     def whole(self, chain):
         """All that the whole stack can be."""
@@ -169,16 +178,17 @@ def mutilated(frames):
 
 
 def wait_until_it_samples(process):
-    """Until it has the events of all CPUs: the last thing before it reads them."""
-    for _ in range(300):
+    """Until its BPF program has run: until then it prepares itself and loads tables."""
+    for _ in range(600):
         time.sleep(.1)
         try:
-            links = [os.readlink(f.path) for f in os.scandir("/proc/%d/fd" % process.pid)]
+            counts = bpf_map.PerCpuArray(process.pid, bpf_map.COUNTS)
         except OSError:
-            links = []
-        if process.poll() is not None or links.count("anon_inode:[perf_event]") >= os.cpu_count():
+            continue
+        ran = any(counts.sums())
+        counts.close()
+        if ran or process.poll() is not None:
             break
-    time.sleep(.3)
 
 
 def run(tool, argv, after_ms, where):
@@ -192,7 +202,7 @@ def run(tool, argv, after_ms, where):
     if not pid:
         t.wait()
         return None
-    with subprocess.Popen([FATHOM, "record", "-U", "-F", "997", "-p", pid, "-d", str(int(SECONDS) + 60), "-o", out,
+    with subprocess.Popen([FATHOM, "record", "-U", "-F", HZ, "-p", pid, "-d", str(int(SECONDS) + 60), "-o", out,
                            "--cache-directory", where + "/cache"], stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL) as f:
         wait_until_it_samples(f)
         t.stdin.write("\n")
@@ -219,9 +229,7 @@ def judged(name, after_ms, result, total, guesses, noticed):
     samples = [(s["values"][0], [f for f in s["frames"] if not f["inlined"]]) for s in profile.samples
                if s["numbers"].get("tid", pid) == pid]
     from_root = after_ms == "0"
-    judge, counts = Judge(truth, from_root), collections.Counter()
-    for _, frames in samples:
-        judge.learn(frames)
+    judge, counts = Judge(truth, from_root, samples), collections.Counter()
     for n, frames in samples:
         verdict = judge.judge(frames)
         counts[verdict] += n
