@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "agent/sampler/collect/embedded_object.h"
 
+#include <bpf/btf.h>
+#include <bpf/libbpf.h>
+#include <unistd.h>
+
 #include "base/buffer.h"
 #include "base/gzip.h"
 
@@ -17,4 +21,15 @@ void *embedded_object(const char *compressed, size_t size, size_t *ret_size)
 	}
 	*ret_size = object.size;
 	return object.bytes;
+}
+
+void embedded_object_loaded(struct bpf_object *object)
+{
+	struct btf *btf = bpf_object__btf(object);
+	int fd = btf ? btf__fd(btf) : -1;
+
+	if (fd < 0)
+		return;
+	btf__set_fd(btf, -1);
+	close(fd);
 }

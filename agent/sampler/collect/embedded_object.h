@@ -6,6 +6,13 @@
  */
 #include <stddef.h>
 
+struct bpf_object;
+
 /* The bytes of the gzip member at COMPRESSED, for free() once libbpf has read them; NULL if memory
  * is short. */
 void *embedded_object(const char *compressed, size_t size, size_t *ret_size);
+/*
+ * To be called when OBJECT is loaded: closes the descriptor of its types, which only loading needs,
+ * and which libbpf would keep open as long as the object.
+ */
+void embedded_object_loaded(struct bpf_object *object);

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "agent/sampler/collect/embedded_object.h"
 #include "agent/sampler/collect/kernel_types.h"
 #include "agent/sampler/collect/object_constants.h"
 #include "base/cleanup.h"
@@ -165,6 +166,7 @@ int probe_object_load(
 		probe_object_unload(&o);
 		return err;
 	}
+	embedded_object_loaded(o.object);
 	*ret_object = o;
 	return 0;
 }

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "agent/sampler/collect/embedded_object.h"
 #include "agent/sampler/collect/runtime_hints.h"
 #include "base/cleanup.h"
 #include "bpf/abi/sample_ring.h"
@@ -111,6 +112,7 @@ static int load_maps(struct shared_maps *m, const struct collect_options *option
 	err = shared_bpf__load(m->skeleton);
 	if (err)
 		return err;
+	embedded_object_loaded(m->skeleton->obj);
 	m->variables = (struct abi_shared *)&m->skeleton->data_shared->shared;
 	m->runtime_hints.words = m->variables->runtime_hints;
 	if (walk != WALK_BY_FRAME_POINTER)
