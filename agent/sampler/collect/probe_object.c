@@ -13,7 +13,6 @@
 #include "base/cleanup.h"
 
 static const char CONFIG_SECTION[] = ".rodata.config";
-static const char COUNTERS_MAP[] = "cpu_counters"; /* bpf/stack.bpf.h */
 static const char SCRATCH_TAKEN_MAP[] = "scratch_taken"; /* bpf/scratch_slots.bpf.h */
 
 static int write_config(
@@ -128,20 +127,6 @@ static int probe_object_prepare(struct probe_object *o, const struct probe_load 
 	return err ? err : kernel_types_reduce(how->types, bpf_object__btf(o->object));
 }
 
-static int make_room_for_counters(struct probe_object *o)
-{
-	const struct bpf_map *map = bpf_object__find_map_by_name(o->object, COUNTERS_MAP);
-	int cpus = libbpf_num_possible_cpus();
-
-	if (cpus < 0)
-		return cpus;
-	if (!map || bpf_map__value_size(map) != ABI_COUNTERS * sizeof(*o->counters))
-		return -EBADMSG;
-	o->possible_cpus = (size_t)cpus;
-	o->counters = calloc(o->possible_cpus * ABI_COUNTERS, sizeof(*o->counters));
-	return o->counters ? 0 : -ENOMEM;
-}
-
 int probe_object_load(
 	const struct probe *probe, const struct probe_load *how, struct probe_object *ret_object)
 {
@@ -161,7 +146,7 @@ int probe_object_load(
 	if (!err)
 		err = bpf_object__load(o.object);
 	if (!err)
-		err = make_room_for_counters(&o);
+		err = object_counters_init(&o.counters, o.object);
 	if (err) {
 		probe_object_unload(&o);
 		return err;
@@ -175,7 +160,7 @@ void probe_object_unload(struct probe_object *o)
 {
 	bpf_link__destroy(o->link);
 	bpf_object__close(o->object);
-	free(o->counters);
+	object_counters_deinit(&o->counters);
 	*o = (struct probe_object){ 0 };
 }
 
@@ -196,25 +181,12 @@ int probe_object_attach(struct probe_object *o, bool on)
 
 int probe_object_count(const struct probe_object *o, uint64_t counts[ABI_COUNTERS])
 {
-	const struct bpf_map *map = bpf_object__find_map_by_name(o->object, COUNTERS_MAP);
-
-	if (o->lender)
-		return 0;
-	for (uint32_t slot = 0; slot < bpf_map__max_entries(map); slot++) {
-		if (bpf_map_lookup_elem(bpf_map__fd(map), &slot, o->counters))
-			return -errno;
-		for (size_t cpu = 0; cpu < o->possible_cpus; cpu++)
-			for (size_t i = 0; i < ABI_COUNTERS; i++)
-				counts[i] += o->counters[cpu * ABI_COUNTERS + i];
-	}
-	return 0;
+	return o->lender ? 0 : object_counters_add(&o->counters, counts);
 }
 
 uint64_t probe_object_runs(const struct probe_object *o, int cpu)
 {
-	if (cpu < 0 || (size_t)cpu >= o->possible_cpus)
-		return 0;
-	return o->counters[(size_t)cpu * ABI_COUNTERS + ABI_COUNT_RUNS];
+	return object_counters_of_cpu(&o->counters, cpu, ABI_COUNT_RUNS);
 }
 
 uint64_t probe_object_memory(const struct probe_object *o, const struct shared_maps *maps)

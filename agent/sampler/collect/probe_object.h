@@ -4,6 +4,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "agent/sampler/collect/object_counters.h"
 #include "agent/sampler/collect/probe.h"
 #include "agent/sampler/collect/shared_maps.h"
 #include "bpf/abi/sampler.h"
@@ -17,8 +18,7 @@ struct probe_object {
 	struct bpf_program *program; /* the loaded one; NULL = the owner finds it in `object` */
 	const struct bpf_object *lender; /* whose maps it uses; NULL = none */
 	struct bpf_link *link; /* NULL = not attached, or to a sampling event */
-	uint64_t *counters; /* buffer for those of each possible CPU */
-	size_t possible_cpus;
+	struct object_counters counters;
 };
 
 /* Parameters for loading an object. */

@@ -32,16 +32,6 @@ static int latency_find_map(struct bpf_object *object, const char *name, int *re
 	return 0;
 }
 
-static int latency_find_counters(struct latency *l, struct bpf_object *object)
-{
-	const struct bpf_map *map = bpf_object__find_map_by_name(object, "cpu_counters");
-
-	if (!map || bpf_map__value_size(map) != ABI_COUNTERS * sizeof(uint64_t))
-		return -EBADMSG;
-	l->counters_slots = bpf_map__max_entries(map);
-	return latency_find_map(object, "cpu_counters", &l->counters_map);
-}
-
 static int latency_find_maps(struct latency *l, struct bpf_object *object)
 {
 	int err = latency_find_map(object, "latency_functions", &l->functions_map);
@@ -55,7 +45,7 @@ static int latency_find_maps(struct latency *l, struct bpf_object *object)
 	if (!err)
 		err = latency_find_map(object, "latency_processes", &l->processes_map);
 	if (!err)
-		err = latency_find_counters(l, object);
+		err = object_counters_init(&l->counters, object);
 	return err;
 }
 
@@ -170,6 +160,7 @@ void latency_destroy(struct latency *l)
 	if (l->trap)
 		trap_cost_deinit(l->trap);
 	free(l->trap);
+	object_counters_deinit(&l->counters);
 	free(l->functions);
 	free(l->free);
 	free(l);
@@ -328,25 +319,6 @@ uint32_t latency_largest_factor(const struct latency *l)
 
 /* ---- what is counted ------------------------------------------------------------------------ */
 
-/* Adds up the counters of all CPUs and all slots of scratch memory. */
-static int latency_sum(const struct latency *l, uint64_t ret_sums[ABI_COUNTERS])
-{
-	autofree uint64_t *words = calloc(l->cpus * ABI_COUNTERS, sizeof(*words));
-	uint64_t sums[ABI_COUNTERS] = { 0 };
-
-	if (!words)
-		return -ENOMEM;
-	for (uint32_t slot = 0; slot < l->counters_slots; slot++) {
-		if (bpf_map_lookup_elem(l->counters_map, &slot, words))
-			return -errno;
-		for (size_t cpu = 0; cpu < l->cpus; cpu++)
-			for (size_t i = 0; i < ABI_COUNTERS; i++)
-				sums[i] += words[cpu * ABI_COUNTERS + i];
-	}
-	memcpy(ret_sums, sums, sizeof(sums));
-	return 0;
-}
-
 int latency_read_entries(
 	const struct latency *l, uint32_t number, struct abi_latency_entries *ret_entries)
 {
@@ -375,7 +347,7 @@ uint64_t latency_function_hits(const struct latency *l, uint32_t function)
 int latency_read_counts(const struct latency *l, struct latency_counts *ret_counts)
 {
 	uint64_t sums[ABI_COUNTERS] = { 0 };
-	int err = latency_sum(l, sums);
+	int err = object_counters_add(&l->counters, sums);
 
 	if (err)
 		return err;

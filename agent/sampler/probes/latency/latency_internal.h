@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /* What the files of this room share. */
+#include "agent/sampler/collect/object_counters.h"
 #include "agent/sampler/probes/latency/latency.h"
 #include "agent/sampler/probes/latency/sites.h"
 #include "agent/sampler/probes/latency/trap_cost.h"
@@ -17,13 +18,13 @@ struct latency {
 	struct latency_options options; /* defaults filled in */
 	/* Descriptors, of the object. */
 	int program;
-	int functions_map, entries_map, open_map, cells_map, processes_map, counters_map;
+	int functions_map, entries_map, open_map, cells_map, processes_map;
+	struct object_counters counters;
 	bool at_once; /* latency_attaches_at_once() */
 	uint32_t only_tgid; /* sites are attached in this process only; 0 = in all */
 	int event_type; /* of an event for one site */
 	bool cookie_in_path; /* of these events: bpf/abi/site_path.h */
 	size_t cpus; /* possible ones */
-	uint32_t counters_slots; /* elements of counters_map */
 	struct latency_function *functions;
 	uint32_t count; /* of `functions`; unused ones included */
 	uint32_t *free; /* numbers of unused ones */
