@@ -52,8 +52,8 @@ static __always_inline __u32 scratch_slot(void)
 #endif
 
 /*
- * Not in the scratch memory: user space reads them once a second, from every CPU. Of each slot, as
- * scratch memory.
+ * One element for each slot of scratch memory. A map of its own, since user space reads it once a
+ * second, with the values of all CPUs.
  */
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
@@ -62,7 +62,7 @@ struct {
 	__type(value, struct counters);
 } cpu_counters SEC(".maps");
 
-/* Those of the slot that the current thread owns. */
+/* The counters of the slot that the current thread owns. */
 static __always_inline struct counters *counters_of_slot(void)
 {
 	__u32 key = scratch_slot();
@@ -70,7 +70,10 @@ static __always_inline struct counters *counters_of_slot(void)
 	return bpf_map_lookup_elem(&cpu_counters, &key);
 }
 
-/* Those of the first slot, whoever owns it: with several slots, to be changed atomically. */
+/*
+ * The counters of the first slot, whichever thread owns that: where there are several slots, change
+ * them atomically.
+ */
 static __always_inline struct counters *counters_of_cpu(void)
 {
 	__u32 zero = 0;

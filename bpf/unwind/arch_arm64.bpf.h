@@ -71,7 +71,7 @@ UNWIND_INLINE bool unwind_may_skip_caller(const struct unwind_state *s, __u64 pc
 	return !s->is_return && s->lr != unwind_plain_code(pc);
 }
 
-/* The link register says more about a function's first and last instructions than they do. */
+/* As on x86_64. Instructions are not read here: the walk goes by the frame record. */
 UNWIND_INLINE bool unwind_by_edge(struct unwind_state *s)
 {
 	(void)s;

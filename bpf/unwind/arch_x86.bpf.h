@@ -83,9 +83,9 @@ enum {
 #define UNWIND_CODE_STACK_BANG 0xfffec000248489ULL
 
 /*
- * How many words a function that keeps a frame pointer has pushed on the return address while the
- * frame pointer is still, or again, the caller's: at its first instructions, and at its return.
- * CODE: the 8 bytes that begin one before the pc. Returns -1 anywhere else.
+ * At a function's first instructions, and at its return, the frame pointer is the caller's. Returns
+ * how many words are on the stack above the return address there, or -1 if the pc is elsewhere.
+ * CODE: the 8 bytes that begin one before the pc.
  */
 UNWIND_INLINE int unwind_words_at_edge(__u64 code)
 {
@@ -107,8 +107,9 @@ UNWIND_INLINE int unwind_words_at_edge(__u64 code)
 }
 
 /*
- * Moves to the caller from where the frame pointer does not lead to it, if the instructions say so
- * and what would be the return address comes after a call. Returns false if nothing was done.
+ * Moves to the caller from a place where the frame pointer is the caller's own, if the instructions
+ * show such a place and a call stands before the return address. Otherwise returns false, and S is
+ * as it was.
  */
 UNWIND_INLINE bool unwind_by_edge(struct unwind_state *s)
 {

@@ -202,7 +202,8 @@ static __always_inline int unwind_step(struct unwind_walk *walk, __u32 i)
 	}
 	if (place == UNWIND_PLACE_FRAMED)
 		place = UNWIND_PLACE_KEEPS_FP;
-	/* User space, which finishes a walk, does not have the code. */
+	/* Not in unwind_step_from(): user space, which finishes walks by it, has no copy of the
+	 * code. */
 	if (place != UNWIND_PLACE_TABLE && !walk->state.is_return && unwind_by_edge(&walk->state))
 		return ABI_UNWIND_GOES_ON;
 	/* Each stack of V8 passes through code without tables, which keeps a frame pointer. */

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Each recorded stack of foreign programs against the one that their calls and returns made: shadow_stack.c runs
-the program instruction by instruction meanwhile and keeps the return addresses, so that all stacks that a sample
-can see are known, and no table, symbol or code is asked for them. A stack is right if all its frames are; of one
+"""Each recorded stack of foreign programs against the one that their calls and returns made: while a program is
+recorded, shadow_stack.c runs it instruction by instruction and keeps the return addresses. So each stack that a sample
+can meet is known without unwind tables, symbols or decoding of code. A stack is right if all its frames are; of one
 that says it was cut, what it has must be. Callers that a search found ([guessed]) are counted by themselves.
 
 Usage: shadow_stacks.py TOOL. Short: four programs, for some seconds each. FULL=1: all that are installed.
@@ -119,6 +119,13 @@ def parts_of(frames):
     return inner, outer, cut, guessed
 
 
+def fits(inner, outer, cut, true):
+    if not cut and outer is None:
+        return tuple(inner) == true
+    outer = tuple(outer or ())
+    return true[:len(inner)] == tuple(inner) and true[len(true) - len(outer):] == outer
+
+
 class Judge:
     """Of one run. What had been called before is not known if it began later, but it is the same for all samples:
     what a stack has below the known frames is an end of that."""
@@ -149,12 +156,6 @@ class Judge:
             return [chain]
         return [chain + self.rest[i:] for i in range(len(self.rest) + 1)]
 
-    def fits(self, inner, outer, cut, true):
-        if not cut and outer is None:
-            return tuple(inner) == true
-        outer = tuple(outer or ())
-        return true[:len(inner)] == tuple(inner) and true[len(true) - len(outer):] == outer
-
     def judge(self, frames):
         """"right", "cut", "wrong" or why it is not known."""
         inner, outer, cut, _ = parts_of(frames)
@@ -165,7 +166,7 @@ class Judge:
             return "not seen"
         for node in nodes:
             for true in self.whole(self.truth.chain(node)):
-                if self.fits(inner[1:], outer, cut, true):
+                if fits(inner[1:], outer, cut, true):
                     return "cut" if cut or outer is not None else "right"
         return "wrong"
 

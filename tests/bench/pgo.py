@@ -61,9 +61,9 @@ def by_record(program, source, seconds):
 
 
 def by_go(program, source):
-    """The profile, and the CPU time that it is of, in seconds."""
     out = scratch("go.pgo")
-    return out, cpu_ns(program, source, PROFILED, out) / 1e9
+    cpu_ns(program, source, PROFILED, out)
+    return out
 
 
 def cpu_ns(program, source, times=MEASURED, *profile):
@@ -76,9 +76,9 @@ def pgo(show):
         show("profile-guided optimization", "go is not installed")
         return
     source, plain = text(), go_build(scratch("gomarkdown"), "off")
-    seconds = by_go(plain, source)[1]
+    seconds = cpu_ns(plain, source, PROFILED) / 1e9
     kinds = {
-        "Go's own profile": lambda _: by_go(plain, source)[0],
+        "Go's own profile": lambda _: by_go(plain, source),
         "fathom record": lambda _: by_record(plain, source, seconds),
         "fathom agent": lambda i: by_agent(plain, source, seconds, scratch("pgo-store-%d" % i)),
     }
