@@ -23,7 +23,7 @@ void *embedded_object(const char *compressed, size_t size, size_t *ret_size)
 	return object.bytes;
 }
 
-void embedded_object_loaded(struct bpf_object *object)
+void embedded_object_close_types(struct bpf_object *object)
 {
 	struct btf *btf = bpf_object__btf(object);
 	int fd = btf ? btf__fd(btf) : -1;

@@ -12,7 +12,7 @@ struct bpf_object;
  * is short. */
 void *embedded_object(const char *compressed, size_t size, size_t *ret_size);
 /*
- * To be called when OBJECT is loaded: closes the descriptor of its types, which only loading needs,
- * and which libbpf would keep open as long as the object.
+ * Closes the descriptor of the types of OBJECT, which is loaded. libbpf would keep it open as long
+ * as the object; only loading programs needs it.
  */
-void embedded_object_loaded(struct bpf_object *object);
+void embedded_object_close_types(struct bpf_object *object);

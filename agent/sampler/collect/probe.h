@@ -78,6 +78,8 @@ struct probe {
 	/* No other program writes while this one does: it may use the sampler's own rings. */
 	bool own_rings;
 	bool (*is_wanted)(const struct collect_options *options);
+	/* Its owner loads copies of its programs later: the object's types stay open for them. */
+	bool keeps_types;
 	/* Sets up the probe's own settings and maps before OBJECT is loaded. NULL = none. */
 	int (*configure)(const struct collect_options *options, struct bpf_object *object);
 	struct probe_record records[PROBE_MAX_KINDS];

@@ -151,7 +151,8 @@ int probe_object_load(
 		probe_object_unload(&o);
 		return err;
 	}
-	embedded_object_loaded(o.object);
+	if (!probe->keeps_types)
+		embedded_object_close_types(o.object);
 	*ret_object = o;
 	return 0;
 }

@@ -112,7 +112,7 @@ static int load_maps(struct shared_maps *m, const struct collect_options *option
 	err = shared_bpf__load(m->skeleton);
 	if (err)
 		return err;
-	embedded_object_loaded(m->skeleton->obj);
+	embedded_object_close_types(m->skeleton->obj);
 	m->variables = (struct abi_shared *)&m->skeleton->data_shared->shared;
 	m->runtime_hints.words = m->variables->runtime_hints;
 	if (walk != WALK_BY_FRAME_POINTER)

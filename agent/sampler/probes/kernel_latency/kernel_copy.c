@@ -35,7 +35,8 @@ static struct bpf_insn *kernel_copy_instructions(
 
 /*
  * With what libbpf has loaded the programs of these sections: among it, where their functions begin
- * and the types of these. All of it is libbpf's, until the object is closed.
+ * and the types of these. All of it is libbpf's, until the object is closed; its probe keeps the
+ * types open (probe.h).
  */
 static struct kernel_template {
 	const char *section;

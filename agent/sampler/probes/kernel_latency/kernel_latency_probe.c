@@ -171,6 +171,7 @@ const struct probe probe_kernel_latency_stacks = {
 	.name = "kernel_latency_stacks",
 	.object = kernel_latency_stacks_object,
 	.lender = "latency_stacks",
+	.keeps_types = true, /* kernel_copy.h */
 	.is_wanted = kernel_latency_stacks_is_wanted,
 	.configure = kernel_latency_stacks_configure,
 };
