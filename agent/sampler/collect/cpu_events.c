@@ -2,7 +2,9 @@
 #include "agent/sampler/collect/cpu_events.h"
 
 #include <errno.h>
+#include <sched.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/epoll.h>
 #include <unistd.h>
 
@@ -16,6 +18,9 @@ enum {
 	   share. */
 	READ_PART = 4,
 	MAX_CPUS = 8192,
+	/* At least at each fifth check, and at two after a sign that CPUs came or went. */
+	CHECKS_PER_LIST = 5,
+	CHECKS_AFTER_SIGN = 2,
 };
 
 struct cpu {
@@ -35,6 +40,9 @@ struct cpu_events {
 	int epoll_fd;
 	bool build_ids; /* mapping records have build IDs */
 	bool started;
+	uint64_t usable[MAX_CPUS / 64]; /* bits: by this thread, as last looked at */
+	unsigned int checks; /* since the list of online CPUs was read */
+	unsigned int lists_due; /* checks that read it, whatever else */
 	struct cpu *cpus;
 	size_t count, capacity;
 	struct ring **rings; /* of `cpus` and the sampler's, as merge_rings() wants them */
@@ -383,22 +391,63 @@ static void cpu_retire(struct cpu_events *e, struct cpu *cpu)
 	cpu->sampling_fd = -1;
 }
 
+/*
+ * Whether CPUs may have come or gone since the last call. The kernel leaves those that are offline
+ * out of a thread's CPUs. That is one system call, where sysfs formats the list anew for each
+ * reader. It says nothing of CPUs that this thread may never use.
+ */
+static bool cpu_events_see_change(struct cpu_events *e)
+{
+	uint64_t usable[ARRAY_SIZE(e->usable)] = { 0 };
+
+	if (sched_getaffinity(0, sizeof(usable), (cpu_set_t *)usable))
+		return true;
+	if (!memcmp(usable, e->usable, sizeof(usable)))
+		return false;
+	memcpy(e->usable, usable, sizeof(usable));
+	return true;
+}
+
+/* A CPU becomes unusable some time before it is offline. */
+static bool cpu_events_need_list(struct cpu_events *e)
+{
+	if (cpu_events_see_change(e))
+		e->lists_due = CHECKS_AFTER_SIGN;
+	if (!e->lists_due && ++e->checks < CHECKS_PER_LIST)
+		return false;
+	e->lists_due -= MIN(e->lists_due, 1U);
+	e->checks = 0;
+	return true;
+}
+
+/* ONLINE: NULL = the list was not read. */
+static void cpu_events_retire_dead(struct cpu_events *e, const struct cpu_list *online)
+{
+	for (size_t i = 0; i < e->count; i++) {
+		struct cpu *cpu = &e->cpus[i];
+		bool offline = online && !cpu_list_has(online, cpu->number);
+
+		if (!cpu->gone && (offline || cpu_is_dead(e, cpu)))
+			cpu_retire(e, cpu);
+	}
+}
+
 int cpu_events_check(struct cpu_events *e, bool *ret_opened)
 {
 	autocall(cpu_list_deinit) struct cpu_list online = { 0 };
 	const char *step;
-	int err = cpu_list_online(&online);
 	size_t before;
+	int err;
 
 	*ret_opened = false;
+	if (!cpu_events_need_list(e)) {
+		cpu_events_retire_dead(e, NULL);
+		return 0;
+	}
+	err = cpu_list_online(&online);
 	if (err)
 		return err;
-	for (size_t i = 0; i < e->count; i++) {
-		struct cpu *cpu = &e->cpus[i];
-
-		if (!cpu->gone && (!cpu_list_has(&online, cpu->number) || cpu_is_dead(e, cpu)))
-			cpu_retire(e, cpu);
-	}
+	cpu_events_retire_dead(e, &online);
 	before = e->count;
 	err = cpu_events_open_missing(e, &online, &step);
 	*ret_opened = e->count > before;
