@@ -62,29 +62,28 @@ static void print_losses(const struct metrics *metrics)
 	print_reasons(metrics, name);
 }
 
-static void print_cut(const struct metrics *metrics)
+/* One line for each loss that has several reasons. */
+static void print_incomplete(const struct metrics *metrics)
 {
-	static const char name[] = "fathom_unwind_truncated_total";
-	uint64_t total = total_of(metrics, name);
+	static const struct {
+		const char *name, *text;
+	} losses[] = {
+		{ "fathom_unwind_truncated_total", "user stacks truncated" },
+		{ "fathom_samples_unnamed_total",
+			"samples without names because the code they ran is not known for "
+			"certain" },
+		{ "fathom_go_labels_lost_total",
+			"samples of Go programs without some of their pprof labels" },
+	};
 
-	if (!total)
-		return;
-	fprintf(stderr, "          %llu user stacks truncated", (unsigned long long)total);
-	print_reasons(metrics, name);
-}
+	for (size_t i = 0; i < ARRAY_SIZE(losses); i++) {
+		uint64_t total = total_of(metrics, losses[i].name);
 
-static void print_unnamed(const struct metrics *metrics)
-{
-	static const char name[] = "fathom_samples_unnamed_total";
-	uint64_t total = total_of(metrics, name);
-
-	if (!total)
-		return;
-	fprintf(stderr,
-		"          %llu samples without names because the code they ran is not known for "
-		"certain",
-		(unsigned long long)total);
-	print_reasons(metrics, name);
+		if (!total)
+			continue;
+		fprintf(stderr, "          %llu %s", (unsigned long long)total, losses[i].text);
+		print_reasons(metrics, losses[i].name);
+	}
 }
 
 /* Prints one line for each other problem; prints nothing if there was none. */
@@ -108,6 +107,10 @@ static void print_troubles(const struct metrics *metrics)
 		{ METRIC_INDEX_BUILDS_CRASH, "modules whose index builder crashed" },
 		{ METRIC_GO_UNKNOWN_VERSION,
 			"Go programs without goroutine IDs (unknown version)" },
+		{ METRIC_FIBERS_UNREADABLE,
+			"samples of Go programs whose goroutine could not be read" },
+		{ METRIC_FIBERS_DROPPED,
+			"goroutine IDs dropped because the process had executed another program" },
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(troubles); i++) {
@@ -210,8 +213,7 @@ void record_print_result(const struct record_result *r)
 			"stacks:   %.1f%% of user stacks complete, %.1f%% of user samples named\n",
 			record_output_percent(s->complete_stacks, s->user_stacks),
 			record_output_percent(s->named_user_frames, s->user_frames));
-	print_cut(r->metrics);
-	print_unnamed(r->metrics);
+	print_incomplete(r->metrics);
 	print_nameless(r);
 	print_troubles(r->metrics);
 	fprintf(stderr, "indexes:  %llu from the cache, %llu built\n",

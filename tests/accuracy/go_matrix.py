@@ -70,8 +70,9 @@ BETWEEN = "between_calls"  # C code of a thread that has called Go, and does so 
 LABEL, LABEL_VALUES = "churn", 1 << 12  # what the workload calls its label, and how many values it has
 RIGHT, WRONG = .999, .0001
 # A slow guest has so few samples that two without a label are more than one in a thousand: so many may lack theirs
-# there. None may have another's instead.
+# there, if fathom itself says that they do (LOST). None may have another's instead.
 MAY_LACK_IN_GUEST = 3
+LOST = re.compile(r"(\d+) samples of Go programs without some of their pprof labels \((.*)\)")
 # Handlers with what they interrupted. With cgo its caller may be missing: a walk that user space finishes (its tables
 # were not loaded yet) has one other stack, from the frame pointer on.
 WHOLE = .95
@@ -261,9 +262,10 @@ def judge(samples, said, expected):
     return Score(right, wrong, none)
 
 
-def is_good(score, may_be_unknown):
+def is_good(score, may_be_unknown, lost=0):
+    """LOST: how many fathom says are without."""
     count, right = sum(score), KNOWN_OF_TWO if may_be_unknown else RIGHT
-    excused = min(score.none, MAY_LACK_IN_GUEST) if PROGRAMS else 0
+    excused = min(score.none, lost, MAY_LACK_IN_GUEST) if PROGRAMS else 0
     return count >= MIN_SAMPLES and score.wrong <= WRONG * count and score.right + excused >= right * count
 
 
@@ -346,12 +348,13 @@ def test(version, name):
     goids = judge(samples, lambda s: s["numbers"].get("goid"), lambda goid: goid)
     labels = judge(samples, lambda s: s["labels"].get(LABEL), lambda goid: "%03x" % (goid % LABEL_VALUES))
     handlers, named, whole, late = judge_handlers(samples, KINDS[name])
-    good = all(is_good(score, name in MAY_BE_UNKNOWN) for score in (goids, labels))
+    lost = LOST.search(said)
+    good = is_good(goids, name in MAY_BE_UNKNOWN) and is_good(labels, name in MAY_BE_UNKNOWN, int(lost.group(1)) if lost else 0)
     between = judge_between(samples, name)
     good = good and not between and (named if KINDS[name].cgo else whole) >= WHOLE * handlers and late <= handlers
     return Cell(version, name, "ok" if good else "FAIL", sum(goids), goids, labels,
-                "handlers %d, with what they interrupted %d, and its caller %d; %d without tables yet%s" %
-                (handlers, named, whole, late, between))
+                "handlers %d, with what they interrupted %d, and its caller %d; %d without tables yet%s%s" %
+                (handlers, named, whole, late, "; labels missing: " + lost.group(2) if lost else "", between))
 
 
 def shown(score):

@@ -289,12 +289,16 @@ static void losses_are_reported_with_their_reasons(void **state)
 	metrics_add(&metrics, METRIC_UNWIND_NO_TABLE, 8);
 	metrics_add(&metrics, METRIC_UNNAMED_GONE, 9);
 	metrics_add(&metrics, METRIC_UNNAMED_EXECUTING, 1);
+	metrics_add(&metrics, METRIC_FIBER_LABELS_UNREADABLE, 3);
+	metrics_add(&metrics, METRIC_FIBER_FACTS_MISSING, 1);
 	assert_string_equal(printed(&r), "\nsamples:  1 in 0.0 s\n"
 					 "lost:     7 (ring_full 5, memory_limit 2)\n"
 					 "          8 user stacks truncated (no_table 8)\n"
 					 "          10 samples without names because the code they "
 					 "ran is not known for certain "
 					 "(process_gone 9, executing 1)\n"
+					 "          4 samples of Go programs without some of their "
+					 "pprof labels (unreadable 3, ring_full 1)\n"
 					 "indexes:  0 from the cache, 0 built\n"
 					 "own CPU:  0.0 ms, 0.0 us per sample\n");
 }
@@ -314,6 +318,8 @@ static void each_trouble_has_a_line(void **state)
 		{ METRIC_INDEX_BUILDS_LIMIT, "modules too large to index" },
 		{ METRIC_INDEX_BUILDS_CRASH, "modules whose index builder crashed" },
 		{ METRIC_GO_UNKNOWN_VERSION, "Go programs without goroutine IDs" },
+		{ METRIC_FIBERS_UNREADABLE, "samples of Go programs whose goroutine" },
+		{ METRIC_FIBERS_DROPPED, "goroutine IDs dropped" },
 	};
 	struct metrics metrics = { 0 };
 	struct record_result r = { .metrics = &metrics, .summary.of[SAMPLE_TYPE_TICKS].count = 1 };
