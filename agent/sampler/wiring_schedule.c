@@ -35,6 +35,9 @@ static void on_drained(void *context)
 	struct sampler *sampler = context;
 
 	pending_walks_retry(&sampler->walks, PENDING_WALKS_AT_ONCE);
+	loop_step(sampler->loop, "unwind tables");
+	if (sampler->unwind)
+		unwind_load_ahead(sampler->unwind);
 	loop_step(sampler->loop, "memory");
 	memory_guard_check_window(&sampler->memory_guard);
 	loop_step(sampler->loop, "kernel symbols");

@@ -40,13 +40,13 @@ static void set_number(void *context, uint32_t number)
 	(void)number;
 }
 
-static struct index *make_index(void)
+static struct index *make_index(uint64_t page_count)
 {
 	struct page_writer *writer = calloc(1, sizeof(*writer));
 	struct index_writer *w = create();
 
 	page_begin(writer, rule_sp(16));
-	for (uint64_t i = 0; i < 2; i++) {
+	for (uint64_t i = 0; i < page_count; i++) {
 		const struct abi_unwind_page *page = page_finish(writer);
 
 		assert_int_equal(writer_unwind_page(w, BASE + (i << 16), page, page->size), 0);
@@ -73,7 +73,7 @@ static int setup(void **state)
 		.set_epoch = set_number,
 		.set_rules_epoch = set_number,
 		.context = f };
-	f->index = make_index();
+	f->index = make_index(2);
 	assert_int_equal(pages_init(&f->pages, &f->target, &f->metrics), 0);
 	f->units = free_units(f);
 	for (uint32_t i = 0; i < MODULES; i++)
@@ -178,6 +178,46 @@ static void pages_beside_the_wanted_one_come_along(void **state)
 	assert_int_equal(f->pages.loaded_count, 2);
 }
 
+/* Rings are to be read in between, so only the nearest ones come at once. */
+static void pages_further_away_come_after_the_rings_were_read(void **state)
+{
+	enum { PAGES = 40, WANTED = 20, NUMBER = MODULES + 1 };
+	struct fixture *f = *state;
+	struct index *index = make_index(PAGES);
+	const struct page_module *module;
+
+	assert_int_equal(pages_module(&f->pages, NUMBER, index, &module), 0);
+	pages_load_ahead(&f->pages);
+	assert_int_equal(f->pages.loaded_count, 0);
+	pages_want(&f->pages, module->first_slot + WANTED);
+	assert_int_equal(f->pages.loaded_count, 5);
+	for (uint32_t i = WANTED - 2; i <= WANTED + 2; i++)
+		assert_true(is_loaded(f, module->first_slot + i));
+	pages_load_ahead(&f->pages);
+	assert_int_equal(f->pages.loaded_count, PAGES);
+	assert_int_equal(metrics_get(&f->metrics, METRIC_UNWIND_PAGES_AHEAD), PAGES - 1);
+	assert_int_equal(f->pages.ahead_count, 0);
+	pages_drop(&f->pages, NUMBER);
+	index_destroy(index);
+}
+
+static void nothing_comes_along_of_a_module_that_is_gone(void **state)
+{
+	enum { PAGES = 40, NUMBER = MODULES + 1 };
+	struct fixture *f = *state;
+	struct index *index = make_index(PAGES);
+	const struct page_module *module;
+
+	assert_int_equal(pages_module(&f->pages, NUMBER, index, &module), 0);
+	pages_want(&f->pages, module->first_slot);
+	assert_int_equal(f->pages.ahead_count, 1);
+	pages_drop(&f->pages, NUMBER);
+	index_destroy(index);
+	pages_load_ahead(&f->pages);
+	assert_int_equal(f->pages.loaded_count, 0);
+	assert_int_equal(f->pages.ahead_count, 0);
+}
+
 /* What nobody asked for must not lead to evictions. */
 static void no_page_comes_along_into_the_second_half_of_the_pool(void **state)
 {
@@ -269,6 +309,8 @@ int main(void)
 		CASE(dropped_module_takes_no_other_with_it),
 		CASE(dropped_modules_give_their_room_back),
 		CASE(pages_beside_the_wanted_one_come_along),
+		CASE(pages_further_away_come_after_the_rings_were_read),
+		CASE(nothing_comes_along_of_a_module_that_is_gone),
 		CASE(no_page_comes_along_into_the_second_half_of_the_pool),
 		CASE(page_that_cannot_be_written_is_refused),
 		cmocka_unit_test(mapping_beside_the_segment_has_no_part_of_it),

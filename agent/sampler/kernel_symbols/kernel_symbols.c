@@ -3,6 +3,8 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,6 +22,15 @@ enum { MAX_MODULE_LINE = 4096 };
 
 static const uint64_t RETRY_NS = 1000000000;
 
+/* Reading the symbols beside the loop's thread. */
+struct kernel_symbols_reading {
+	pthread_t thread;
+	bool runs; /* and is not joined yet */
+	bool done; /* atomic: joining does not wait */
+	struct kallsyms *table;
+	int err;
+};
+
 struct kernel_symbols {
 	int proc_fd;
 	struct metrics *metrics;
@@ -29,6 +40,7 @@ struct kernel_symbols {
 	bool postponed; /* it could not be read so far, which was logged */
 	uint64_t retry_ns; /* CLOCK_MONOTONIC; not before */
 	uint64_t modules; /* hash of the loaded modules and their addresses */
+	struct kernel_symbols_reading reading;
 };
 
 /* *RET_FD is -1 if there are no modules. Fails only for a transient reason. */
@@ -87,6 +99,46 @@ static int kallsyms_read(int proc_fd, struct kallsyms **ret_table)
 	return 0;
 }
 
+/* ---- reading beside the loop ---------------------------------------------------------------- */
+
+static void *kernel_symbols_run(void *context)
+{
+	struct kernel_symbols *k = context;
+
+	k->reading.err = kallsyms_read(k->proc_fd, &k->reading.table);
+	__atomic_store_n(&k->reading.done, true, __ATOMIC_RELEASE);
+	return NULL;
+}
+
+/*
+ * Begins to read the table, if a thread can. Blocks all signals in the thread: the loop's thread
+ * handles them.
+ */
+static void kernel_symbols_start(struct kernel_symbols *k)
+{
+	sigset_t all, before;
+	int err;
+
+	/* Read before the table, as in kernel_symbols_read(). A recorded host has one thread. */
+	if (host_current || kernel_modules_hash(k->proc_fd, &k->modules))
+		return;
+	k->reading = (struct kernel_symbols_reading){ .runs = true };
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	err = pthread_create(&k->reading.thread, NULL, kernel_symbols_run, k);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	k->reading.runs = !err;
+}
+
+/* Waits for what was begun. */
+static int kernel_symbols_join(struct kernel_symbols *k)
+{
+	pthread_join(k->reading.thread, NULL);
+	k->reading.runs = false;
+	k->table = k->reading.table;
+	return k->reading.err;
+}
+
 int kernel_symbols_create(int proc_fd, struct metrics *metrics, struct kernel_symbols **ret_symbols)
 {
 	struct kernel_symbols *k = calloc(1, sizeof(*k));
@@ -103,6 +155,8 @@ void kernel_symbols_destroy(struct kernel_symbols *k)
 {
 	if (!k)
 		return;
+	if (k->reading.runs)
+		(void)kernel_symbols_join(k);
 	kallsyms_destroy(k->table);
 	free(k);
 }
@@ -119,16 +173,26 @@ static void kernel_symbols_postpone(struct kernel_symbols *k, int err)
 	k->postponed = true;
 }
 
+static int kernel_symbols_read(struct kernel_symbols *k)
+{
+	/* Read before the table: a module loaded in between is noticed later. */
+	int err = kernel_modules_hash(k->proc_fd, &k->modules);
+
+	return err ? err : kallsyms_read(k->proc_fd, &k->table);
+}
+
+static bool kernel_symbols_must_wait(const struct kernel_symbols *k)
+{
+	return k->retry_ns && clock_monotonic_ns() < k->retry_ns;
+}
+
 const struct kallsyms *kernel_symbols_table(struct kernel_symbols *k)
 {
 	int err;
 
-	if (k->table || k->hidden || (k->retry_ns && clock_monotonic_ns() < k->retry_ns))
+	if (k->table || k->hidden || kernel_symbols_must_wait(k))
 		return k->table;
-	/* Read before the table: a module loaded in between is noticed later. */
-	err = kernel_modules_hash(k->proc_fd, &k->modules);
-	if (!err)
-		err = kallsyms_read(k->proc_fd, &k->table);
+	err = k->reading.runs ? kernel_symbols_join(k) : kernel_symbols_read(k);
 	if (!err)
 		return k->table;
 	if (failure_is_transient(err)) {
@@ -154,7 +218,13 @@ bool kernel_symbols_are_read(const struct kernel_symbols *k)
 
 bool kernel_symbols_begin(struct kernel_symbols *k)
 {
+	struct kernel_symbols_reading *reading = &k->reading;
+
 	if (k->begun)
+		return false;
+	if (!kernel_symbols_are_read(k) && !reading->runs && !kernel_symbols_must_wait(k))
+		kernel_symbols_start(k);
+	if (reading->runs && !__atomic_load_n(&reading->done, __ATOMIC_ACQUIRE))
 		return false;
 	(void)kernel_symbols_table(k);
 	k->begun = kernel_symbols_are_read(k);

@@ -17,7 +17,9 @@ enum {
 	POOL_UNITS = ABI_UNWIND_REGIONS * REGION_UNITS,
 	SPARE_PART = 8, /* 1/8 of the units is kept free */
 	AHEAD_PART = 2, /* pages that nobody asked for leave this part of the units free, */
-	MAX_AHEAD = 256, /* and are at most as many at a time */
+	MAX_AHEAD = 256, /* and are at most as many for each one that a walk missed: */
+	AHEAD_NEAR = 4, /* the nearest at once, */
+	AHEAD_STEP = 256, /* the others so many at a time */
 	MAX_DEFERRED_PART = 4, /* plus at most 1/4 for pages that found no room */
 	/* A module with more slots than this has a table on one page in four at least. */
 	SPARSE_SLOTS = 64,
@@ -295,32 +297,67 @@ static bool pages_read(struct pages *p, const struct page_module *module, uint32
 }
 
 /*
- * Loads pages of MODULE beside SLOT, the nearest first. A program that begins to run needs one
- * after the other, and each that is absent costs a walk, which is cut if its stack is deep: of
- * clang's first second a quarter.
+ * Loads up to MOST of the pages of MODULE that AHEAD tells of. Returns how many it looked at.
  */
-static void load_ahead(struct pages *p, const struct page_module *module, uint32_t slot)
+static uint32_t load_ahead(
+	struct pages *p, const struct page_module *module, struct page_ahead *ahead, uint32_t most)
 {
-	const uint32_t at = slot - module->first_slot;
-	uint32_t left = MAX_AHEAD;
+	const uint32_t at = ahead->slot - module->first_slot;
+	uint32_t looked = 0;
 
-	for (uint32_t i = 1; i < 2 * module->slot_count && left; i++) {
+	while (ahead->left && looked < most) {
 		/* One above, one below, two above, … */
-		uint32_t other = i & 1 ? at + (i + 1) / 2 : at - i / 2;
+		uint32_t i = ahead->next++, other = i & 1 ? at + (i + 1) / 2 : at - i / 2;
 		const struct abi_unwind_page *page;
 		size_t size;
 
+		if (i >= 2 * module->slot_count || units_left(p) < POOL_UNITS / AHEAD_PART) {
+			ahead->left = 0;
+			break;
+		}
 		if (other >= module->slot_count ||
 			p->target->slots[module->first_slot + other].where != ABI_UNWIND_ABSENT)
 			continue;
-		if (units_left(p) < POOL_UNITS / AHEAD_PART)
-			return;
-		left--;
+		ahead->left--;
+		looked++;
 		if (!pages_read(p, module, module->first_slot + other, &page, &size))
 			continue;
-		if (pages_load(p, module->first_slot + other, page, size))
-			return;
+		if (pages_load(p, module->first_slot + other, page, size)) {
+			ahead->left = 0;
+			break;
+		}
 		metrics_add(p->metrics, METRIC_UNWIND_PAGES_AHEAD, 1);
+	}
+	return looked;
+}
+
+/*
+ * Begins to load pages beside SLOT. A program that begins to run needs one after the other, and
+ * each that is absent costs a walk, which is cut if its stack is deep: of clang's first second a
+ * quarter. But walks are cut as well where the rings are not read meanwhile.
+ */
+static void begin_ahead(struct pages *p, const struct page_module *module, uint32_t slot)
+{
+	struct page_ahead ahead = { .slot = slot, .next = 1, .left = MAX_AHEAD };
+
+	load_ahead(p, module, &ahead, AHEAD_NEAR);
+	/* Without a place for it, the next page that is missed begins anew. */
+	if (ahead.left && p->ahead_count < ARRAY_SIZE(p->ahead))
+		p->ahead[p->ahead_count++] = ahead;
+}
+
+void pages_load_ahead(struct pages *p)
+{
+	uint32_t left = AHEAD_STEP;
+
+	while (p->ahead_count && left) {
+		struct page_ahead *newest = &p->ahead[p->ahead_count - 1];
+		const struct page_module *module = pages_module_of(p, newest->slot);
+
+		if (module)
+			left -= load_ahead(p, module, newest, left);
+		if (!module || !newest->left)
+			p->ahead_count--;
 	}
 }
 
@@ -349,7 +386,7 @@ void pages_want(struct pages *p, uint32_t slot)
 		metrics_add(p->metrics,
 			err ? METRIC_UNWIND_PAGES_REFUSED : METRIC_UNWIND_PAGE_LOADS, 1);
 	if (!err)
-		load_ahead(p, module, slot);
+		begin_ahead(p, module, slot);
 }
 
 /* ---- eviction ------------------------------------------------------------------------------- */

@@ -25,6 +25,13 @@ struct page_module {
 
 struct loaded_page;
 
+/* Pages beside one that a walk missed, to be loaded: the nearest first. */
+struct page_ahead {
+	uint32_t slot; /* of that page */
+	uint32_t next; /* 1 = the page above it, 2 = the one below it, 3 = two above, … */
+	uint32_t left; /* how many are to be loaded at most */
+};
+
 struct pages {
 	const struct unwind_target *target; /* borrowed */
 	struct metrics *metrics; /* borrowed */
@@ -35,6 +42,8 @@ struct pages {
 	struct loaded_page *loaded;
 	size_t loaded_count, loaded_capacity;
 	uint32_t sparse_slots; /* of all modules that are sparse */
+	struct page_ahead ahead[8]; /* begun, the newest last */
+	uint32_t ahead_count;
 	struct map deferred; /* slot → units of a page that found no room since the last tick */
 	uint32_t deferred_units; /* sum over these pages */
 	bool slots_deferred; /* a module found no slots since the last pages_drop_all() */
@@ -49,12 +58,14 @@ void pages_deinit(struct pages *p);
 int pages_module(struct pages *p, uint32_t number, const struct index *index,
 	const struct page_module **ret_module);
 /*
- * Loads the page of SLOT, or marks the slot if there is none. The module's other pages are loaded
- * as well while half of the pool is free. If there is no room before the next tick the page stays
- * absent: user space finishes the walks that need it, and the page is loaded when it is requested
- * again.
+ * Loads the page of SLOT, or marks the slot if there is none. Begins to load the module's other
+ * pages as well, while half of the pool is free. If there is no room before the next tick the page
+ * stays absent: user space finishes the walks that need it, and the page is loaded when it is
+ * requested again.
  */
 void pages_want(struct pages *p, uint32_t slot);
+/* Loads some more of the pages that were begun. Call it each time the rings have been read. */
+void pages_load_ahead(struct pages *p);
 /*
  * Call it about once a second. Frees the room of pages evicted two ticks ago, and evicts pages
  * until an eighth of the pool is free plus (up to a quarter of the pool) what found no room in this

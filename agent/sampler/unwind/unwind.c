@@ -301,6 +301,11 @@ void unwind_want(struct unwind *u, uint32_t slot)
 	pages_want(&u->pages, slot);
 }
 
+void unwind_load_ahead(struct unwind *u)
+{
+	pages_load_ahead(&u->pages);
+}
+
 /* Forgets everything, so that what is in use now finds room again. */
 static void forget_all(struct unwind *u)
 {

@@ -62,6 +62,8 @@ void unwind_replace_index(struct unwind *u, const struct module *module, const s
 void unwind_modules_changed(struct unwind *u);
 /* A sample's walk missed the page of SLOT. */
 void unwind_want(struct unwind *u, uint32_t slot);
+/* Loads some of the pages that walks will miss next. Call it each time the rings have been read. */
+void unwind_load_ahead(struct unwind *u);
 /* PAUSED: user space has no memory to finish walks for now. */
 void unwind_pause(struct unwind *u, bool paused);
 /* Call it about once a second. */
