@@ -420,34 +420,44 @@ static bool cpu_events_need_list(struct cpu_events *e)
 	return true;
 }
 
-/* ONLINE: NULL = the list was not read. */
-static void cpu_events_retire_dead(struct cpu_events *e, const struct cpu_list *online)
+/* Returns whether there was one: it may be back already. */
+static bool cpu_events_retire_dead(struct cpu_events *e)
 {
+	bool found = false;
+
 	for (size_t i = 0; i < e->count; i++) {
 		struct cpu *cpu = &e->cpus[i];
-		bool offline = online && !cpu_list_has(online, cpu->number);
 
-		if (!cpu->gone && (offline || cpu_is_dead(e, cpu)))
-			cpu_retire(e, cpu);
+		if (cpu->gone || !cpu_is_dead(e, cpu))
+			continue;
+		cpu_retire(e, cpu);
+		found = true;
 	}
+	return found;
+}
+
+static void cpu_events_retire_offline(struct cpu_events *e, const struct cpu_list *online)
+{
+	for (size_t i = 0; i < e->count; i++)
+		if (!e->cpus[i].gone && !cpu_list_has(online, e->cpus[i].number))
+			cpu_retire(e, &e->cpus[i]);
 }
 
 int cpu_events_check(struct cpu_events *e, bool *ret_opened)
 {
 	autocall(cpu_list_deinit) struct cpu_list online = { 0 };
 	const char *step;
+	bool died = cpu_events_retire_dead(e);
 	size_t before;
 	int err;
 
 	*ret_opened = false;
-	if (!cpu_events_need_list(e)) {
-		cpu_events_retire_dead(e, NULL);
+	if (!cpu_events_need_list(e) && !died)
 		return 0;
-	}
 	err = cpu_list_online(&online);
 	if (err)
 		return err;
-	cpu_events_retire_dead(e, &online);
+	cpu_events_retire_offline(e, &online);
 	before = e->count;
 	err = cpu_events_open_missing(e, &online, &step);
 	*ret_opened = e->count > before;
