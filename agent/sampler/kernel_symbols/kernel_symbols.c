@@ -3,8 +3,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <pthread.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,17 +14,18 @@
 #include "base/host.h"
 #include "base/intern.h"
 #include "base/log.h"
+#include "base/thread.h"
 #include "bpf/abi/kernel_walk.h"
 
 enum { MAX_MODULE_LINE = 4096 };
 
 static const uint64_t RETRY_NS = 1000000000;
 
-/* Reading the symbols beside the loop's thread. */
+/* A thread that reads the symbols. Until it is joined, `modules` below is the thread's, too. */
 struct kernel_symbols_reading {
 	pthread_t thread;
-	bool runs; /* and is not joined yet */
-	bool done; /* atomic: joining does not wait */
+	bool runs; /* was started and is not joined yet */
+	bool done; /* atomic: joining it does not wait any more */
 	struct kallsyms *table;
 	int err;
 };
@@ -99,38 +98,35 @@ static int kallsyms_read(int proc_fd, struct kallsyms **ret_table)
 	return 0;
 }
 
+/* The table and, before it, the hash of the modules: one loaded in between is noticed later. */
+static int kernel_symbols_read(struct kernel_symbols *k, struct kallsyms **ret_table)
+{
+	int err = kernel_modules_hash(k->proc_fd, &k->modules);
+
+	return err ? err : kallsyms_read(k->proc_fd, ret_table);
+}
+
 /* ---- reading beside the loop ---------------------------------------------------------------- */
 
 static void *kernel_symbols_run(void *context)
 {
 	struct kernel_symbols *k = context;
 
-	k->reading.err = kallsyms_read(k->proc_fd, &k->reading.table);
+	k->reading.err = kernel_symbols_read(k, &k->reading.table);
 	__atomic_store_n(&k->reading.done, true, __ATOMIC_RELEASE);
 	return NULL;
 }
 
-/*
- * Begins to read the table, if a thread can. Blocks all signals in the thread: the loop's thread
- * handles them.
- */
+/* Begins to read the symbols, if a thread can: input is recorded in one thread only. */
 static void kernel_symbols_start(struct kernel_symbols *k)
 {
-	sigset_t all, before;
-	int err;
+	struct kernel_symbols_reading *reading = &k->reading;
 
-	/* Read before the table, as in kernel_symbols_read(). A recorded host has one thread. */
-	if (host_current || kernel_modules_hash(k->proc_fd, &k->modules))
-		return;
-	k->reading = (struct kernel_symbols_reading){ .runs = true };
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &before);
-	err = pthread_create(&k->reading.thread, NULL, kernel_symbols_run, k);
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
-	k->reading.runs = !err;
+	*reading = (struct kernel_symbols_reading){ 0 };
+	reading->runs = !host_current && !thread_start(&reading->thread, kernel_symbols_run, k);
 }
 
-/* Waits for what was begun. */
+/* Waits for the thread and takes what it has read. Returns its error. */
 static int kernel_symbols_join(struct kernel_symbols *k)
 {
 	pthread_join(k->reading.thread, NULL);
@@ -173,14 +169,6 @@ static void kernel_symbols_postpone(struct kernel_symbols *k, int err)
 	k->postponed = true;
 }
 
-static int kernel_symbols_read(struct kernel_symbols *k)
-{
-	/* Read before the table: a module loaded in between is noticed later. */
-	int err = kernel_modules_hash(k->proc_fd, &k->modules);
-
-	return err ? err : kallsyms_read(k->proc_fd, &k->table);
-}
-
 static bool kernel_symbols_must_wait(const struct kernel_symbols *k)
 {
 	return k->retry_ns && clock_monotonic_ns() < k->retry_ns;
@@ -192,7 +180,7 @@ const struct kallsyms *kernel_symbols_table(struct kernel_symbols *k)
 
 	if (k->table || k->hidden || kernel_symbols_must_wait(k))
 		return k->table;
-	err = k->reading.runs ? kernel_symbols_join(k) : kernel_symbols_read(k);
+	err = k->reading.runs ? kernel_symbols_join(k) : kernel_symbols_read(k, &k->table);
 	if (!err)
 		return k->table;
 	if (failure_is_transient(err)) {

@@ -6,7 +6,7 @@
  * been sampled are sealed, even if another one has its address by then. No record announces kernel
  * modules: /proc/modules is compared before each report, and /proc/kallsyms is read again if it
  * differs. The symbols of an unloaded module keep their names for as long, unless another module
- * has taken their place. One thread calls all of this.
+ * has taken their place. To be called by one thread.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -32,10 +32,10 @@ const struct kallsyms *kernel_symbols_table(struct kernel_symbols *k);
 /* Whether kernel_symbols_table() has read them, or never will. */
 bool kernel_symbols_are_read(const struct kernel_symbols *k);
 /*
- * Reads the symbols because a stack needs them, in a thread: it takes as long as dozens of samples,
- * and the rings have to be read meanwhile. All other functions that need the symbols wait for it.
- * Call it again until it returns true, once: when kernel_symbols_are_read() is true for the first
- * time.
+ * Call it repeatedly once a stack needs the symbols. The first call starts a thread that reads
+ * them: that takes 0.1 s, and the rings must be read meanwhile. Functions that need the symbols
+ * earlier wait for the thread. Returns true once: when kernel_symbols_are_read() is true for the
+ * first time.
  */
 bool kernel_symbols_begin(struct kernel_symbols *k);
 /*

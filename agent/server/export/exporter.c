@@ -3,7 +3,6 @@
 
 #include <errno.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,6 +11,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/thread.h"
 
 enum {
 	INBOX_PAYLOADS = 1024,
@@ -302,18 +302,12 @@ int exporter_make_queue(struct exporter *e, const struct exporter_stores *stores
 	return queue_create(&options, ret_queue);
 }
 
-/* Blocks all signals in the thread: the loop's thread handles them. */
 static int exporter_start(struct exporter *e)
 {
-	sigset_t all, before;
-	int err;
+	int err = thread_start(&e->thread, exporter_run, e);
 
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &before);
-	err = pthread_create(&e->thread, NULL, exporter_run, e);
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	e->running = !err;
-	return -err;
+	return err;
 }
 
 static void exporter_unmake(struct exporter *e)

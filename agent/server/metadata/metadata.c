@@ -2,7 +2,6 @@
 #include "agent/server/metadata/metadata.h"
 
 #include <errno.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
@@ -10,6 +9,7 @@
 
 #include "agent/server/metadata/metadata_internal.h"
 #include "base/cleanup.h"
+#include "base/thread.h"
 
 /*
  * Where runtimes listen by default. Kubernetes, k3s and RKE2, k0s, MicroK8s, CRI-O, Docker's shim;
@@ -56,18 +56,12 @@ static void metadata_add_runtimes(struct metadata *m)
 			known_sockets[i].path, true, m->metrics);
 }
 
-/* Blocks all signals in the thread: the loop's thread handles them. */
 static int metadata_start(struct metadata *m)
 {
-	sigset_t all, before;
-	int err;
+	int err = thread_start(&m->thread, metadata_run, m);
 
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &before);
-	err = pthread_create(&m->thread, NULL, metadata_run, m);
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	m->running = !err;
-	return -err;
+	return err;
 }
 
 static const char *metadata_socket_path(const char *socket)

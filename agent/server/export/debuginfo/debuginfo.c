@@ -3,7 +3,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,6 +15,7 @@
 #include "base/intern.h"
 #include "base/io.h"
 #include "base/log.h"
+#include "base/thread.h"
 
 enum {
 	QUEUE_FILES = 64, /* each holds an open descriptor */
@@ -357,18 +357,12 @@ static int debuginfo_make(
 	return err;
 }
 
-/* Blocks all signals in the thread: the loop's thread handles them. */
 static int debuginfo_start(struct debuginfo *d)
 {
-	sigset_t all, before;
-	int err;
+	int err = thread_start(&d->thread, debuginfo_run, d);
 
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &before);
-	err = pthread_create(&d->thread, NULL, debuginfo_run, d);
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	d->running = !err;
-	return -err;
+	return err;
 }
 
 static void debuginfo_unmake(struct debuginfo *d)
