@@ -171,7 +171,7 @@ $(O)/obj/agent/server/serve/page.o $(O)/fuzzobj/agent/server/serve/page.o: $(pag
 hot := eh_frame eh_frame_cfa eh_frame_rule unwind unwind_pages unwind_pack unwind_codes
 $(hot:%=$(O)/obj/symbolizer/indexer/cfi/%.o): private CFLAGS += -O3
 
-# Commands run once, when a user asks for it: what counts is how large the program is.
+# A command runs once, at a user's request: there the size of the program matters more than its speed.
 ifeq ($(SAN),)
 $(O)/obj/agent/commands/%.o: private CFLAGS += -Os
 endif

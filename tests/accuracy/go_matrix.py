@@ -263,7 +263,7 @@ def judge(samples, said, expected):
 
 
 def is_good(score, may_be_unknown, lost=0):
-    """LOST: how many fathom says are without."""
+    """LOST: of how many samples fathom says that they lack this."""
     count, right = sum(score), KNOWN_OF_TWO if may_be_unknown else RIGHT
     excused = min(score.none, lost, MAY_LACK_IN_GUEST) if PROGRAMS else 0
     return count >= MIN_SAMPLES and score.wrong <= WRONG * count and score.right + excused >= right * count

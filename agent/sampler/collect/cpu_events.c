@@ -18,9 +18,10 @@ enum {
 	   share. */
 	READ_PART = 4,
 	MAX_CPUS = 8192,
-	/* At least at each fifth check, and at two after a sign that CPUs came or went. */
-	CHECKS_PER_LIST = 5,
+	/* The list of online CPUs is read at the two checks after a sign that CPUs came or went,
+	   and at every fifth check. */
 	CHECKS_AFTER_SIGN = 2,
+	CHECKS_PER_LIST = 5,
 };
 
 struct cpu {
@@ -40,9 +41,8 @@ struct cpu_events {
 	int epoll_fd;
 	bool build_ids; /* mapping records have build IDs */
 	bool started;
-	uint64_t usable[MAX_CPUS / 64]; /* bits: by this thread, as last looked at */
-	unsigned int checks; /* since the list of online CPUs was read */
-	unsigned int lists_due; /* checks that read it, whatever else */
+	uint64_t usable[MAX_CPUS / 64]; /* a bit for each CPU that this thread may use */
+	unsigned int checks; /* since the last sign that CPUs came or went */
 	struct cpu *cpus;
 	size_t count, capacity;
 	struct ring **rings; /* of `cpus` and the sampler's, as merge_rings() wants them */
@@ -392,11 +392,11 @@ static void cpu_retire(struct cpu_events *e, struct cpu *cpu)
 }
 
 /*
- * Whether CPUs may have come or gone since the last call. The kernel leaves those that are offline
- * out of a thread's CPUs. That is one system call, where sysfs formats the list anew for each
- * reader. It says nothing of CPUs that this thread may never use.
+ * Whether the CPUs that this thread may use have changed since the last call. The kernel leaves
+ * offline ones out. This costs one system call, while sysfs formats its list anew for each reader;
+ * but it does not tell of CPUs that this thread may never use.
  */
-static bool cpu_events_see_change(struct cpu_events *e)
+static bool cpu_events_usable_changed(struct cpu_events *e)
 {
 	uint64_t usable[ARRAY_SIZE(e->usable)] = { 0 };
 
@@ -408,19 +408,24 @@ static bool cpu_events_see_change(struct cpu_events *e)
 	return true;
 }
 
-/* A CPU becomes unusable some time before it is offline. */
-static bool cpu_events_need_list(struct cpu_events *e)
+/*
+ * Whether it is time to read the list of online CPUs. DIED: events were found dead. Two checks read
+ * it after a sign, because a CPU becomes unusable some time before it is offline.
+ */
+static bool cpu_events_need_list(struct cpu_events *e, bool died)
 {
-	if (cpu_events_see_change(e))
-		e->lists_due = CHECKS_AFTER_SIGN;
-	if (!e->lists_due && ++e->checks < CHECKS_PER_LIST)
-		return false;
-	e->lists_due -= MIN(e->lists_due, 1U);
-	e->checks = 0;
-	return true;
+	unsigned int check;
+
+	if (cpu_events_usable_changed(e) || died)
+		e->checks = 0;
+	check = e->checks++;
+	return check < CHECKS_AFTER_SIGN || check % CHECKS_PER_LIST == 0;
 }
 
-/* Returns whether there was one: it may be back already. */
+/*
+ * Disconnects the CPUs whose events died. Returns whether there was one: it may already be online
+ * again.
+ */
 static bool cpu_events_retire_dead(struct cpu_events *e)
 {
 	bool found = false;
@@ -452,7 +457,7 @@ int cpu_events_check(struct cpu_events *e, bool *ret_opened)
 	int err;
 
 	*ret_opened = false;
-	if (!cpu_events_need_list(e) && !died)
+	if (!cpu_events_need_list(e, died))
 		return 0;
 	err = cpu_list_online(&online);
 	if (err)

@@ -17,9 +17,9 @@ enum {
 	POOL_UNITS = ABI_UNWIND_REGIONS * REGION_UNITS,
 	SPARE_PART = 8, /* 1/8 of the units is kept free */
 	AHEAD_PART = 2, /* pages that nobody asked for leave this part of the units free, */
-	MAX_AHEAD = 256, /* and are at most as many for each one that a walk missed: */
-	AHEAD_NEAR = 4, /* the nearest at once, */
-	AHEAD_STEP = 256, /* the others so many at a time */
+	MAX_AHEAD = 256, /* and are at most as many for each page that a walk missed: */
+	AHEAD_NEAR = 4, /* so many at once, */
+	AHEAD_STEP = 256, /* the others later, so many in each call of pages_load_ahead() */
 	MAX_DEFERRED_PART = 4, /* plus at most 1/4 for pages that found no room */
 	/* A module with more slots than this has a table on one page in four at least. */
 	SPARSE_SLOTS = 64,
@@ -297,66 +297,66 @@ static bool pages_read(struct pages *p, const struct page_module *module, uint32
 }
 
 /*
- * Loads up to MOST of the pages of MODULE that AHEAD tells of. Returns how many it looked at.
+ * Loads the next page of MODULE that AHEAD tells of. Returns false if there is none, or no room for
+ * it.
  */
-static uint32_t load_ahead(
-	struct pages *p, const struct page_module *module, struct page_ahead *ahead, uint32_t most)
+static bool load_next(struct pages *p, const struct page_module *module, struct page_ahead *ahead)
 {
 	const uint32_t at = ahead->slot - module->first_slot;
-	uint32_t looked = 0;
 
-	while (ahead->left && looked < most) {
+	while (ahead->left && ahead->next < 2 * module->slot_count) {
 		/* One above, one below, two above, … */
 		uint32_t i = ahead->next++, other = i & 1 ? at + (i + 1) / 2 : at - i / 2;
+		uint32_t slot = module->first_slot + other;
 		const struct abi_unwind_page *page;
 		size_t size;
 
-		if (i >= 2 * module->slot_count || units_left(p) < POOL_UNITS / AHEAD_PART) {
-			ahead->left = 0;
-			break;
-		}
 		if (other >= module->slot_count ||
-			p->target->slots[module->first_slot + other].where != ABI_UNWIND_ABSENT)
+			p->target->slots[slot].where != ABI_UNWIND_ABSENT)
 			continue;
+		if (units_left(p) < POOL_UNITS / AHEAD_PART)
+			return false;
 		ahead->left--;
-		looked++;
-		if (!pages_read(p, module, module->first_slot + other, &page, &size))
-			continue;
-		if (pages_load(p, module->first_slot + other, page, size)) {
-			ahead->left = 0;
-			break;
-		}
+		if (!pages_read(p, module, slot, &page, &size))
+			return true;
+		if (pages_load(p, slot, page, size))
+			return false;
 		metrics_add(p->metrics, METRIC_UNWIND_PAGES_AHEAD, 1);
+		return true;
 	}
-	return looked;
+	return false;
 }
 
 /*
  * Begins to load pages beside SLOT. A program that begins to run needs one after the other, and
- * each that is absent costs a walk, which is cut if its stack is deep: of clang's first second a
- * quarter. But walks are cut as well where the rings are not read meanwhile.
+ * each that is absent costs a walk, which is cut if its stack is deep. But while pages are loaded
+ * the rings are not read, and walks that find no room in them are cut as well: so only the nearest
+ * pages are loaded at once.
  */
 static void begin_ahead(struct pages *p, const struct page_module *module, uint32_t slot)
 {
 	struct page_ahead ahead = { .slot = slot, .next = 1, .left = MAX_AHEAD };
+	bool more = true;
 
-	load_ahead(p, module, &ahead, AHEAD_NEAR);
-	/* Without a place for it, the next page that is missed begins anew. */
-	if (ahead.left && p->ahead_count < ARRAY_SIZE(p->ahead))
+	for (uint32_t i = 0; i < AHEAD_NEAR && more; i++)
+		more = load_next(p, module, &ahead);
+	/* If the list is full, the next page that is missed begins anew. */
+	if (more && p->ahead_count < ARRAY_SIZE(p->ahead))
 		p->ahead[p->ahead_count++] = ahead;
 }
 
 void pages_load_ahead(struct pages *p)
 {
-	uint32_t left = AHEAD_STEP;
+	uint32_t steps = AHEAD_STEP;
 
-	while (p->ahead_count && left) {
+	while (p->ahead_count && steps) {
 		struct page_ahead *newest = &p->ahead[p->ahead_count - 1];
 		const struct page_module *module = pages_module_of(p, newest->slot);
+		bool more = module != NULL;
 
-		if (module)
-			left -= load_ahead(p, module, newest, left);
-		if (!module || !newest->left)
+		for (; more && steps; steps--)
+			more = load_next(p, module, newest);
+		if (!more)
 			p->ahead_count--;
 	}
 }
