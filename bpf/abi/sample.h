@@ -154,7 +154,9 @@ struct abi_stack {
 	abi_u64 id; /* a 64-bit hash of the frames and the flags; never 0 */
 	abi_u32 window;
 	abi_u32 frame_count; /* words */
-	/* As in bpf/abi/frame.h, innermost first; all pcs but the first are return addresses. */
+	/* As in bpf/abi/frame.h, innermost first. All pcs but the first are return addresses, or
+	 * the addresses of interrupted code (signals, Go's preemption, interrupts) plus 1: the code
+	 * of either is found one byte before. */
 	abi_u64 frames[];
 };
 

@@ -12,6 +12,7 @@ enum {
 	 * rax, rcx, rsp, rip.
 	 */
 	UNWIND_SIGNAL_FP = 40 + 10 * 8,
+	UNWIND_SIGNAL_RCX = 40 + 14 * 8,
 	UNWIND_SIGNAL_SP = 40 + 15 * 8,
 	UNWIND_SIGNAL_PC = 40 + 16 * 8,
 	UNWIND_FRAME_KEEPS_FP =
@@ -77,6 +78,8 @@ enum {
 	UNWIND_CODE_SET_FP_TOO = 0xec8b48, /* 48 8b ec */
 	UNWIND_CODE_RET = 0xc3,
 	UNWIND_CODE_RET_POP = 0xc2,
+	UNWIND_CODE_SYSCALL = 0x050f, /* 0f 05 */
+	UNWIND_SYSCALL_BYTES = 2,
 };
 
 /* HotSpot's first instruction touches the stack below the frame: mov [rsp - 0x14000], eax. */
@@ -210,16 +213,34 @@ UNWIND_INLINE __u64 unwind_register(const struct unwind_state *s, __u32 number)
 	return number == UNWIND_DWARF_R12 ? s->kept[ABI_KEPT_R12] : 0;
 }
 
-/* Moves to the code that the signal interrupted: pc is no return address. */
+/*
+ * Whether a system call has just ended at PC, with RCX: syscall leaves the address of the next
+ * instruction there. A function that was called by rcx begins so, too.
+ */
+UNWIND_INLINE bool unwind_is_behind_call(const struct unwind_state *s, __u64 pc, __u64 rcx)
+{
+	__u16 code = 0;
+
+	return rcx == pc && !unwind_fetch(s, &code, sizeof(code), pc - UNWIND_SYSCALL_BYTES) &&
+	       code == UNWIND_CODE_SYSCALL;
+}
+
+/*
+ * Moves to the code that the signal interrupted: pc is no return address. If that is a system call,
+ * to its instruction, since the next one may be another function's.
+ */
 UNWIND_INLINE int unwind_signal(struct unwind_state *s)
 {
-	__u64 frame = s->sp, fp = 0, sp = 0, pc = 0;
+	__u64 frame = s->sp, fp = 0, sp = 0, pc = 0, rcx = 0;
 	int end;
 
 	if (unwind_word(s, frame + UNWIND_SIGNAL_FP, &fp) ||
+		unwind_word(s, frame + UNWIND_SIGNAL_RCX, &rcx) ||
 		unwind_word(s, frame + UNWIND_SIGNAL_SP, &sp) ||
 		unwind_word(s, frame + UNWIND_SIGNAL_PC, &pc))
 		return ABI_UNWIND_UNREADABLE;
+	if (unwind_is_behind_call(s, pc, rcx))
+		pc -= UNWIND_SYSCALL_BYTES;
 	end = unwind_to(s, pc, sp, fp);
 	s->is_return = 0;
 	return end;

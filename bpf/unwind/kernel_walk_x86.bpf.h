@@ -348,7 +348,7 @@ __noinline int kernel_frame(__u32 i)
 	}
 	step = kernel_step_by(&walk->state, &set->of[way & (KERNEL_ROW_WAYS - 1)].rule);
 	if (step == KERNEL_GOES_ON) {
-		walk->record.frames[i] = walk->state.pc;
+		walk->record.frames[i] = unwind_recorded(&walk->state);
 		walk->record.frame_count = i + 1;
 	}
 	return step;

@@ -46,6 +46,7 @@ static __always_inline __u64 regs_return_address(const bpf_user_pt_regs_t *regs)
 
 enum {
 	CODE_SEGMENT_64 = 0x33, /* __USER_CS: 64-bit code */
+	SYS_RT_SIGRETURN = 15,
 	KERNEL_STACK_BYTES = 16384, /* on kernels without bpf_task_pt_regs() (before 5.15) */
 };
 
@@ -71,6 +72,26 @@ static __always_inline bool regs_never_user(struct task_struct *task)
 }
 
 /*
+ * Where the thread is whose kernel entry saved REGS. In a system call it is at that instruction and
+ * not at the saved address, that of the next one: the call may be the last instruction of its
+ * function, as it is in the C libraries' return from a signal handler. syscall leaves the saved
+ * address in rcx, too. That is no longer so once the kernel has set another one (start of a
+ * handler, execve), and orig_rax is -1 after another kind of entry. While rt_sigreturn restores the
+ * registers, some are still its own: the code tells.
+ */
+static __always_inline __u64 regs_saved_pc(const struct pt_regs *regs)
+{
+	__u64 pc = regs->rip, call = pc - UNWIND_SYSCALL_BYTES;
+	__u16 code = 0;
+
+	if ((__s64)regs->orig_rax < 0)
+		return pc;
+	if (regs->orig_rax == SYS_RT_SIGRETURN && regs->rcx != pc)
+		read_user(&code, sizeof(code), call);
+	return regs->rcx == pc || code == UNWIND_CODE_SYSCALL ? call : pc;
+}
+
+/*
  * Sets STATE to the user registers: INTERRUPTED, if that is user mode (NULL = nothing was), else as
  * saved at kernel entry. Returns false if TASK has no 64-bit user mode to return to.
  */
@@ -90,7 +111,7 @@ static __always_inline bool regs_of_user(
 	}
 	if (bpf_probe_read_kernel(regs, sizeof(*regs), task_user_regs(task)))
 		return false;
-	state->pc = regs->rip;
+	state->pc = regs_saved_pc(regs);
 	state->sp = regs->rsp;
 	state->fp = regs->rbp;
 	state->kept[ABI_KEPT_R12] = regs->r12;

@@ -93,6 +93,16 @@ UNWIND_INLINE long unwind_word(struct unwind_state *s, __u64 address, __u64 *ret
 	return 0;
 }
 
+/*
+ * What is recorded of a frame that is not the innermost one. Its code is looked up one byte before
+ * that, where a return address has its call; interrupted code has none and is recorded a byte
+ * further on.
+ */
+UNWIND_INLINE __u64 unwind_recorded(const struct unwind_state *s)
+{
+	return s->pc + !s->is_return;
+}
+
 /* Moves to the caller. Returns an enum abi_unwind_end. */
 UNWIND_INLINE int unwind_to(struct unwind_state *s, __u64 pc, __u64 sp, __u64 fp)
 {

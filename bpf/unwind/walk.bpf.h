@@ -229,7 +229,8 @@ __noinline int unwind_frame(__u32 i)
 		return ABI_UNWIND_ROOT;
 	if (i >= ABI_WALK_FRAMES)
 		return ABI_UNWIND_DEPTH;
-	walk->record.frames[unwind_word_of(i) & (ABI_MAX_FRAMES - 1)] = walk->state.pc;
+	walk->record.frames[unwind_word_of(i) & (ABI_MAX_FRAMES - 1)] =
+		i ? unwind_recorded(&walk->state) : walk->state.pc;
 	walk->record.frame_count = i < ABI_MAX_FRAMES ? i + 1 : ABI_MAX_FRAMES;
 	walk->frames = i + 1;
 	return unwind_step(walk, i);

@@ -123,7 +123,7 @@ static bool finish_guess(struct guess *guess, struct unwind_state *state,
 		!guess_caller(guess, state))
 		return false;
 	stack->guessed = stack->count;
-	return add_frame(stack, steps, state->pc);
+	return add_frame(stack, steps, unwind_recorded(state));
 }
 
 const struct mapping *unwind_finish(struct unwind *u, const struct mappings *mappings,
@@ -165,7 +165,7 @@ const struct mapping *unwind_finish(struct unwind *u, const struct mappings *map
 		stack->end = (enum abi_unwind_end)unwind_step_from(&state, place, &rule);
 		if (stack->end != ABI_UNWIND_GOES_ON)
 			return NULL;
-		if (!add_frame(stack, &steps, state.pc)) {
+		if (!add_frame(stack, &steps, unwind_recorded(&state))) {
 			stack->end = ABI_UNWIND_DEPTH;
 			return NULL;
 		}
