@@ -120,8 +120,8 @@ struct cfi_section cfi_writer_section(const struct cfi_writer *w)
 	};
 }
 
-struct index *cfi_index_beside(
-	uint16_t machine, const struct elf_section_spec *section, uint64_t described)
+struct index *cfi_index_beside(uint16_t machine, const struct elf_section_spec *section,
+	uint64_t described, uint64_t entry)
 {
 	autoclose int output = memory_file("", 0);
 	autoclose int fd = -1;
@@ -134,6 +134,7 @@ struct index *cfi_index_beside(
 
 	elf_writer_init(&elf);
 	elf.machine = machine;
+	elf.entry_point = entry;
 	elf_writer_code(&elf, ".text", CFI_TEXT, 0x100);
 	elf_writer_section(&elf, section);
 	cfi_writer_init(&cfi, machine);

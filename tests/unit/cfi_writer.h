@@ -62,10 +62,10 @@ void cfi_writer_raw(struct cfi_writer *w, const void *bytes, size_t size);
 struct cfi_section cfi_writer_section(const struct cfi_writer *w);
 /*
  * The index of a file with a function at CFI_TEXT, and SECTION, of which the first DESCRIBED bytes
- * have an entry, too.
+ * have an entry for unwinding, too. ENTRY: the file's entry point; 0 = none.
  */
-struct index *cfi_index_beside(
-	uint16_t machine, const struct elf_section_spec *section, uint64_t described);
+struct index *cfi_index_beside(uint16_t machine, const struct elf_section_spec *section,
+	uint64_t described, uint64_t entry);
 /* The index of a module with this section, and OTHER unless it is NULL. */
 struct index *cfi_writer_index(const struct cfi_writer *w, const struct cfi_writer *other);
 /* The rule at ADDRESS as `sp+16 fp=[cfa-16] ra=[cfa-8]`, `none`, …; valid until the next call. */

@@ -31,7 +31,8 @@ static const char entry[] = "sp+8 fp=same ra=[cfa-8]";
 #define NOPS_16 NOPS_8, NOPS_8
 
 /* The index of a file with a function at CFI_TEXT, and behind it CODE without an entry at BARE. */
-static struct index *index_of_bytes(uint16_t machine, const uint8_t *code, size_t size)
+static struct index *index_with_entry(
+	uint16_t machine, const uint8_t *code, size_t size, uint64_t entry_point)
 {
 	return cfi_index_beside(machine,
 		&(struct elf_section_spec){ .name = ".text.bare",
@@ -39,7 +40,12 @@ static struct index *index_of_bytes(uint16_t machine, const uint8_t *code, size_
 			.address = BARE,
 			.bytes = code,
 			.size = size },
-		0);
+		0, entry_point);
+}
+
+static struct index *index_of_bytes(uint16_t machine, const uint8_t *code, size_t size)
+{
+	return index_with_entry(machine, code, size, 0);
 }
 
 /* What is too short for a gap has no rules at all: each program here ends with padding. */
@@ -357,6 +363,51 @@ static void test_a_gap_that_ends_in_the_middle(void **)
 	assert_refused(index_of_bytes(EM_X86_64, code, sizeof(code)), sizeof(code));
 }
 
+/* musl's restore.s, between functions that would run into it and on from it. */
+static void test_what_signal_handlers_return_to(void **)
+{
+	/* nop; mov $15,%rax; syscall */
+	struct index *index = INDEX_OF(
+		SUB_8, CALL_OUTSIDE, NOP, 0x48, 0xc7, 0xc0, 15, 0, 0, 0, 0x0f, 0x05, TEST_EAX, RET);
+
+	assert_rule(index, 8, "none");
+	assert_rule(index, 9, "signal");
+	assert_rule(index, 10, "signal");
+	assert_rule(index, 18, "signal");
+	assert_rule(index, 19, entry);
+	index_destroy(index);
+	/* mov $15,%eax; syscall */
+	index = INDEX_OF(TEST_EAX, RET, 0xb8, 15, 0, 0, 0, 0x0f, 0x05, TEST_EAX, RET);
+	assert_rule(index, 2, entry);
+	assert_rule(index, 3, "signal");
+	assert_rule(index, 9, "signal");
+	assert_rule(index, 10, entry);
+	index_destroy(index);
+}
+
+static void test_another_system_call(void **)
+{
+	/* mov $16,%eax; syscall */
+	struct index *index = INDEX_OF(0xb8, 16, 0, 0, 0, 0x0f, 0x05, TEST_EAX, RET);
+
+	assert_rule(index, 0, entry);
+	assert_rule(index, 6, entry);
+	assert_rule(index, 8, entry);
+	index_destroy(index);
+}
+
+/* musl's libc.so: its entry point is behind assembly without entries. */
+static void test_code_before_the_entry_point(void **)
+{
+	static const uint8_t code[] = { PUSH_RBX, TEST_EAX, POP_RBX, RET, NOPS_16, TEST_EAX, RET };
+	struct index *index = index_with_entry(EM_X86_64, code, sizeof(code), BARE + 21);
+
+	assert_rule(index, 1, "sp+16 fp=same ra=[cfa-8]");
+	assert_rule(index, 4, entry);
+	assert_rule(index, 21, "end");
+	index_destroy(index);
+}
+
 static void test_other_machines(void **)
 {
 	static const uint8_t code[32] = { 0xc0, 0x03, 0x5f, 0xd6 };
@@ -396,6 +447,9 @@ int main(void)
 		cmocka_unit_test(test_a_call_that_never_returns),
 		cmocka_unit_test(test_bytes_that_are_no_code),
 		cmocka_unit_test(test_a_gap_that_ends_in_the_middle),
+		cmocka_unit_test(test_what_signal_handlers_return_to),
+		cmocka_unit_test(test_another_system_call),
+		cmocka_unit_test(test_code_before_the_entry_point),
 		cmocka_unit_test(test_other_machines),
 	};
 

@@ -46,7 +46,7 @@ static struct index *index_of(const struct plt *plt)
 			.address = plt->address,
 			.bytes = plt->code,
 			.size = plt->size },
-		plt->described);
+		plt->described, 0);
 }
 
 static void lazy_stubs_push_their_number(void **)

@@ -46,6 +46,7 @@ struct job {
 	const struct unwind_source *source; /* NULL = none */
 	const struct unwind_input *input;
 	size_t code_range; /* of input->code: the first that does not end before `described` */
+	int extent_error; /* of adding one for code without an entry */
 	uint64_t described; /* end of the functions that were run */
 	struct index_writer *w;
 	uint32_t section; /* number of the section being read */
@@ -207,44 +208,6 @@ static int run_fde(struct job *job, const struct function *f)
 	return cfi_run(&job->sections[f->section], cie, &fde, add_rows, job);
 }
 
-/*
- * Adds a row for assembly without an entry. A file's entry point has no caller: the stack ends
- * there. LIMIT is the start of the next function.
- */
-static void add_landmark(struct job *job, struct landmark *mark, uint64_t limit)
-{
-	uint64_t low = MAX(mark->low, job->before), high = mark->low + mark->size, end = 0;
-	bool found = false;
-
-	if (!mark->size || mark->low >= limit)
-		return;
-	mark->size = 0;
-	/* The entry point has an entry of its own; the code after it is another function. */
-	if (mark->rule.cfa == ABI_CFA_END && mark->low < job->before)
-		return;
-	if (low >= high || (low >= job->skip->low && low < job->skip->high) ||
-		writer_code_at(job->w, low, &found, &end) || !found)
-		return;
-	end = MIN(end, MIN(limit, high));
-	unwind_pages_row(job->pages, low, end, &mark->rule);
-	job->before = end;
-}
-
-static void add_landmarks(struct job *job, uint64_t limit)
-{
-	if (limit <= job->next_landmark)
-		return;
-	job->next_landmark = UINT64_MAX;
-	for (size_t i = 0; i < UNWIND_LANDMARKS; i++) {
-		struct landmark *mark = &job->landmarks[i];
-		uint64_t next = i + 1 < UNWIND_LANDMARKS ? mark[1].low : limit;
-
-		add_landmark(job, mark, MIN(limit, next));
-		if (mark->size)
-			job->next_landmark = MIN(job->next_landmark, mark->low);
-	}
-}
-
 static void add_gap_row(
 	void *context, uint64_t low, uint64_t high, const struct abi_unwind_rule *rule)
 {
@@ -252,6 +215,9 @@ static void add_gap_row(
 
 	unwind_pages_row(job->pages, low, high, rule);
 	job->before = MAX(job->before, high);
+	/* It ends there, and so does an assembly function without a size before it. */
+	if (rule->cfa == ABI_CFA_SIGNAL && !job->extent_error)
+		job->extent_error = writer_extent(job->w, low, high);
 }
 
 /* Adds the rows of code without an entry in [LOW, HIGH), but for what the runtime describes. */
@@ -268,7 +234,7 @@ static int add_gap(struct job *job, uint64_t low, uint64_t high)
 	}
 	if (!err && low < high && high - low >= MIN_GAP_BYTES)
 		err = gaps->run(gaps->state, low, high, add_gap_row, job);
-	return err;
+	return err ? err : job->extent_error;
 }
 
 /* Adds the rows of code without an entry up to LIMIT, the start of the next function. */
@@ -292,13 +258,60 @@ static int add_gaps(struct job *job, uint64_t limit)
 	return err;
 }
 
+/*
+ * Adds a row for assembly without an entry. A file's entry point has no caller: the stack ends
+ * there. LIMIT is the start of the next function. Rows ascend: code before it comes first.
+ */
+static int add_landmark(struct job *job, struct landmark *mark, uint64_t limit)
+{
+	uint64_t low = MAX(mark->low, job->before), high = mark->low + mark->size, end = 0;
+	bool found = false;
+	int err;
+
+	if (!mark->size || mark->low >= limit)
+		return 0;
+	mark->size = 0;
+	/* The entry point has an entry of its own; the code after it is another function. */
+	if (mark->rule.cfa == ABI_CFA_END && mark->low < job->before)
+		return 0;
+	if (low >= high || (low >= job->skip->low && low < job->skip->high) ||
+		writer_code_at(job->w, low, &found, &end) || !found)
+		return 0;
+	err = add_gaps(job, low);
+	if (err)
+		return err;
+	end = MIN(end, MIN(limit, high));
+	unwind_pages_row(job->pages, low, end, &mark->rule);
+	job->before = end;
+	return 0;
+}
+
+static int add_landmarks(struct job *job, uint64_t limit)
+{
+	int err = 0;
+
+	if (limit <= job->next_landmark)
+		return 0;
+	job->next_landmark = UINT64_MAX;
+	for (size_t i = 0; i < UNWIND_LANDMARKS && !err; i++) {
+		struct landmark *mark = &job->landmarks[i];
+		uint64_t next = i + 1 < UNWIND_LANDMARKS ? mark[1].low : limit;
+
+		err = add_landmark(job, mark, MIN(limit, next));
+		if (mark->size)
+			job->next_landmark = MIN(job->next_landmark, mark->low);
+	}
+	return err;
+}
+
 /* LIMIT is the start of the next function. */
 static int run_function(struct job *job, const struct function *f, uint64_t limit)
 {
 	int err;
 
-	add_landmarks(job, f->low);
-	err = add_gaps(job, f->low);
+	err = add_landmarks(job, f->low);
+	if (!err)
+		err = add_gaps(job, f->low);
 	job->start = f->low;
 	job->limit = MIN(f->low + f->size, limit);
 	if (f->section == SOURCE_SECTION ? run_source_function(job, f) : run_fde(job, f))
@@ -351,8 +364,9 @@ static int make_pages(struct job *job)
 
 	if (err)
 		return err;
-	add_landmarks(job, UINT64_MAX);
-	err = add_gaps(job, UINT64_MAX);
+	err = add_landmarks(job, UINT64_MAX);
+	if (!err)
+		err = add_gaps(job, UINT64_MAX);
 	if (err)
 		return err;
 	err = unwind_pages_finish(job->pages, &counts);

@@ -16,6 +16,8 @@
  *   blocks are a function (bare_is_doubtful());
  * - nothing runs into bytes that are no code.
  *
+ * Apart from that, what signal handlers return to is known by its instructions.
+ *
  * So an offset is known from two sides. What looks like an entry and is not (a case of a switch, a
  * part that is reached by a return address which was stored by hand) disagrees with one of them,
  * and so does a helper that moves its caller's stack pointer, or code that switches stacks.
@@ -24,6 +26,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/array.h"
 #include "base/cleanup.h"
@@ -54,6 +57,7 @@ struct bare_instruction {
 	struct code_effect effect;
 	uint8_t kind; /* enum code_kind */
 	bool is_code; /* false: bytes that are none */
+	bool returns_signal; /* what signal handlers return to, with a nop before it */
 };
 
 static const uint32_t BARE_OUTSIDE = UINT32_MAX; /* another target, or none */
@@ -149,6 +153,34 @@ static uint32_t bare_at(const struct bare *b, uint32_t off)
 									     : BARE_MIDDLE;
 }
 
+/* Whether CODE begins with the call of rt_sigreturn, number 15, in two instructions. */
+static bool bare_is_signal_return(const uint8_t *code, size_t left)
+{
+	static const uint8_t by_rax[] = { 0x48, 0xc7, 0xc0, 15, 0, 0, 0, 0x0f, 0x05 };
+	static const uint8_t by_eax[] = { 0xb8, 15, 0, 0, 0, 0x0f, 0x05 };
+
+	return (left >= sizeof(by_rax) && !memcmp(code, by_rax, sizeof(by_rax))) ||
+	       (left >= sizeof(by_eax) && !memcmp(code, by_eax, sizeof(by_eax)));
+}
+
+/*
+ * What signal handlers return to is known by its instructions: musl has no entry for it. BYTES: the
+ * gap's. The nop before it is for unwinders that subtract 1 from a return address.
+ */
+static void bare_mark_signal_returns(const struct bare *b, const uint8_t *bytes)
+{
+	for (size_t i = 0; i + 1 < b->instruction_count; i++) {
+		struct bare_instruction *at = &b->instructions[i];
+
+		if (!bare_is_signal_return(bytes + at->off, (size_t)(b->high - b->low) - at->off))
+			continue;
+		at[0].returns_signal = at[1].returns_signal = true;
+		at[1].kind = CODE_STOP;
+		if (i && at[-1].kind == CODE_NOP)
+			at[-1].returns_signal = true;
+	}
+}
+
 /* -ENODATA: the gap is not in the file, or the work is spent. */
 static int bare_decode(struct bare *b)
 {
@@ -166,6 +198,7 @@ static int bare_decode(struct bare *b)
 		off += bare_decode_one(b, bytes, off, &i);
 		err = bare_add_instruction(b, &i);
 	}
+	bare_mark_signal_returns(b, bytes);
 	for (size_t i = 0; i < b->instruction_count && !err; i++)
 		if (b->instructions[i].target != BARE_OUTSIDE)
 			b->instructions[i].target = bare_at(b, b->instructions[i].target);
@@ -211,9 +244,17 @@ static bool bare_is_last_call(const struct bare *b, uint32_t number)
 	return next == b->instruction_count || (next > number + 1 && bare_is_aligned(b, next));
 }
 
+/* Whether instruction NUMBER is the last one before what signal handlers return to. */
+static bool bare_is_before_signal_return(const struct bare *b, uint32_t number)
+{
+	return number + 1 < b->instruction_count && !b->instructions[number].returns_signal &&
+	       b->instructions[number + 1].returns_signal;
+}
+
 static bool bare_ends(const struct bare *b, uint32_t number)
 {
-	return bare_stops(&b->instructions[number]) || bare_is_last_call(b, number);
+	return bare_stops(&b->instructions[number]) || bare_is_last_call(b, number) ||
+	       bare_is_before_signal_return(b, number);
 }
 
 /* ---- blocks --------------------------------------------------------------------------------- */
@@ -601,11 +642,24 @@ static bool bare_is_believed(const struct bare *b, struct bare_block *block)
 	return block->has_state && root->returns && !root->is_refused;
 }
 
+static void bare_write_signal_return(const struct bare *b, const struct bare_block *block,
+	unwind_source_sink *sink, void *context)
+{
+	static const struct abi_unwind_rule rule = { .cfa = ABI_CFA_SIGNAL };
+
+	sink(context, b->low + bare_off(b, block->first), b->low + bare_off(b, block->end), &rule);
+}
+
 static void bare_write(const struct bare *b, unwind_source_sink *sink, void *context)
 {
-	for (size_t i = 0; i < b->block_count; i++)
-		if (bare_is_believed(b, &b->blocks[i]))
-			bare_write_rows(b, &b->blocks[i], sink, context);
+	for (size_t i = 0; i < b->block_count; i++) {
+		struct bare_block *block = &b->blocks[i];
+
+		if (b->instructions[block->first].returns_signal)
+			bare_write_signal_return(b, block, sink, context);
+		else if (bare_is_believed(b, block))
+			bare_write_rows(b, block, sink, context);
+	}
 }
 
 /* ---- the source ----------------------------------------------------------------------------- */
