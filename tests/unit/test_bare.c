@@ -327,9 +327,62 @@ static void test_padding_before_such_a_function(void **)
 	index_destroy(index);
 }
 
+/* Nothing says how deep its stack is. */
 static void test_a_function_that_never_returns(void **)
 {
 	assert_refused(INDEX_OF(TEST_EAX, 0xeb, 0xfc), 4);
+}
+
+static void test_one_that_calls_with_an_aligned_stack(void **)
+{
+	/* push %rbx; 1: call outside; jmp 1b */
+	struct index *index = INDEX_OF(PUSH_RBX, CALL_OUTSIDE, 0xeb, 0xf9);
+
+	assert_rule(index, 0, entry);
+	assert_rule(index, 1, "sp+16 fp=same ra=[cfa-8]");
+	assert_rule(index, 6, "sp+16 fp=same ra=[cfa-8]");
+	index_destroy(index);
+	/* A part of a function would be as deep as its calls need. */
+	assert_refused(INDEX_OF(CALL_OUTSIDE, 0xeb, 0xf9), 7);
+	/* Its calls disagree: push %rbx; 1: call outside; push %rbx; call outside; jmp 1b */
+	assert_refused(INDEX_OF(PUSH_RBX, CALL_OUTSIDE, PUSH_RBX, CALL_OUTSIDE, 0xeb, 0xf3), 14);
+}
+
+/* The next function may begin behind a call of something that need not return. */
+static void test_one_that_may_be_two(void **)
+{
+	/* push; nops; call outside; (at 16) test; 1: call outside; jmp 1b */
+	assert_refused(INDEX_OF(PUSH_RBX, NOPS_8, NOP, NOP, CALL_OUTSIDE, TEST_EAX, CALL_OUTSIDE,
+			       0xeb, 0xf9),
+		25);
+}
+
+/* musl's qsort(): an aligned loop behind a call that returns. */
+static void test_a_loop_behind_a_call(void **)
+{
+	/* push; call outside; nops; (at 16) 1: test; jne 1b; pop; ret */
+	struct index *index = INDEX_OF(
+		PUSH_RBX, CALL_OUTSIDE, NOPS_8, NOP, NOP, TEST_EAX, 0x75, 0xfc, POP_RBX, RET);
+
+	assert_rule(index, 16, "sp+16 fp=same ra=[cfa-8]");
+	assert_rule(index, 21, entry);
+	index_destroy(index);
+}
+
+/* musl's clone.s */
+static void test_the_first_call_of_a_thread(void **)
+{
+	/* test; jne 1f; xor %ebp,%ebp; pop %rdi; call *%r9; exit(%eax); hlt; 1: ret */
+	struct index *index = INDEX_OF(TEST_EAX, 0x75, 15, 0x31, 0xed, 0x5f, 0x41, 0xff, 0xd1, 0x89,
+		0xc7, 0x31, 0xc0, 0xb0, 60, 0x0f, 0x05, 0xf4, RET);
+
+	assert_rule(index, 0, entry);
+	assert_rule(index, 3, entry);
+	assert_rule(index, 4, "end");
+	assert_rule(index, 9, "end");
+	assert_rule(index, 18, "end");
+	assert_rule(index, 19, entry);
+	index_destroy(index);
 }
 
 /* The next function is another one. */
@@ -338,8 +391,8 @@ static void test_a_call_that_never_returns(void **)
 	struct index *index =
 		INDEX_OF(SUB_8, CALL_OUTSIDE, NOPS_4, 0x66, NOP, NOP, PUSH_RBX, POP_RBX, RET);
 
-	assert_rule(index, 0, "none");
-	assert_rule(index, 8, "none");
+	assert_rule(index, 0, entry);
+	assert_rule(index, 8, "sp+16 fp=same ra=[cfa-8]");
 	assert_rule(index, 16, entry);
 	assert_rule(index, 17, "sp+16 fp=same ra=[cfa-8]");
 	index_destroy(index);
@@ -370,7 +423,7 @@ static void test_what_signal_handlers_return_to(void **)
 	struct index *index = INDEX_OF(
 		SUB_8, CALL_OUTSIDE, NOP, 0x48, 0xc7, 0xc0, 15, 0, 0, 0, 0x0f, 0x05, TEST_EAX, RET);
 
-	assert_rule(index, 8, "none");
+	assert_rule(index, 8, "sp+16 fp=same ra=[cfa-8]");
 	assert_rule(index, 9, "signal");
 	assert_rule(index, 10, "signal");
 	assert_rule(index, 18, "signal");
@@ -444,6 +497,10 @@ int main(void)
 		cmocka_unit_test(test_such_a_call_that_returns_late),
 		cmocka_unit_test(test_padding_before_such_a_function),
 		cmocka_unit_test(test_a_function_that_never_returns),
+		cmocka_unit_test(test_one_that_calls_with_an_aligned_stack),
+		cmocka_unit_test(test_one_that_may_be_two),
+		cmocka_unit_test(test_a_loop_behind_a_call),
+		cmocka_unit_test(test_the_first_call_of_a_thread),
 		cmocka_unit_test(test_a_call_that_never_returns),
 		cmocka_unit_test(test_bytes_that_are_no_code),
 		cmocka_unit_test(test_a_gap_that_ends_in_the_middle),

@@ -9,14 +9,17 @@
  *
  * - they return, and at each return the return address is on top of the stack again, with the
  *   caller's rbp in its register. Only helpers may lose rbp: each of their entries is the target of
- *   a direct call in the gap, and rbp is not known after those calls;
+ *   a direct call in the gap, and rbp is not known after those calls. Blocks that never
+ *   return, such as what calls main(), have one entry and calls, the stack is aligned at all of
+ *   these, and no next function may begin behind one;
  * - ways that meet agree on the stack pointer;
  * - jumps lead to the beginning of an instruction, or out of the gap as a call would;
  * - the stack is aligned at calls that leave the gap, unless nothing makes it doubtful that the
  *   blocks are a function (bare_is_doubtful());
  * - nothing runs into bytes that are no code.
  *
- * Apart from that, what signal handlers return to is known by its instructions.
+ * Apart from that, two kinds of code are known by their instructions: what signal handlers return
+ * to, and a new thread's first call.
  *
  * So an offset is known from two sides. What looks like an entry and is not (a case of a switch, a
  * part that is reached by a return address which was stored by hand) disagrees with one of them,
@@ -26,12 +29,12 @@
 
 #include <errno.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/array.h"
 #include "base/cleanup.h"
 #include "symbolizer/indexer/code/bare_state.h"
 #include "symbolizer/indexer/code/effect.h"
+#include "symbolizer/indexer/code/known.h"
 
 enum {
 	BARE_ALIGN = 16, /* of functions, where decoding goes on behind bytes that are no code */
@@ -57,7 +60,8 @@ struct bare_instruction {
 	struct code_effect effect;
 	uint8_t kind; /* enum code_kind */
 	bool is_code; /* false: bytes that are none */
-	bool returns_signal; /* what signal handlers return to, with a nop before it */
+	bool is_loop; /* a conditional jump behind it leads here */
+	uint8_t known; /* enum abi_cfa of code that is known by its instructions, else 0 */
 };
 
 static const uint32_t BARE_OUTSIDE = UINT32_MAX; /* another target, or none */
@@ -65,9 +69,13 @@ static const uint32_t BARE_MIDDLE = UINT32_MAX - 1; /* of an instruction */
 
 struct bare_block {
 	uint32_t first, end; /* instructions */
-	uint32_t parent; /* of the union of connected blocks; its root has the next five */
+	uint32_t parent; /* of the union of connected blocks; its root has what follows up to
+			    is_called */
 	bool is_refused, returns, is_doubtful;
 	bool has_other_entry; /* that no direct call leads to */
+	bool has_bad_entry; /* that is neither called directly nor aligned, or is the second one */
+	bool has_entry, may_be_two;
+	bool has_aligned_call, has_other_call;
 	bool loses_fp; /* returns with another value in rbp than at its entry */
 	bool is_called; /* by a direct call */
 	bool is_fallen_into, is_jumped_to;
@@ -153,32 +161,32 @@ static uint32_t bare_at(const struct bare *b, uint32_t off)
 									     : BARE_MIDDLE;
 }
 
-/* Whether CODE begins with the call of rt_sigreturn, number 15, in two instructions. */
-static bool bare_is_signal_return(const uint8_t *code, size_t left)
+/* BYTES: the gap's. A nop before what handlers return to is for unwinders that look up pc - 1. */
+static void bare_mark_known(const struct bare *b, const uint8_t *bytes)
 {
-	static const uint8_t by_rax[] = { 0x48, 0xc7, 0xc0, 15, 0, 0, 0, 0x0f, 0x05 };
-	static const uint8_t by_eax[] = { 0xb8, 15, 0, 0, 0, 0x0f, 0x05 };
+	for (size_t i = 0; i < b->instruction_count; i++) {
+		struct bare_instruction *at = &b->instructions[i];
+		struct known_code code;
 
-	return (left >= sizeof(by_rax) && !memcmp(code, by_rax, sizeof(by_rax))) ||
-	       (left >= sizeof(by_eax) && !memcmp(code, by_eax, sizeof(by_eax)));
+		if (!known_code_at(bytes + at->off, (size_t)(b->high - b->low) - at->off, &code) ||
+			code.instructions > b->instruction_count - i)
+			continue;
+		for (size_t k = 0; k < code.instructions; k++)
+			at[k].known = code.cfa;
+		at[code.instructions - 1].kind = CODE_STOP;
+		if (code.cfa == ABI_CFA_SIGNAL && i && at[-1].kind == CODE_NOP)
+			at[-1].known = code.cfa;
+	}
 }
 
-/*
- * What signal handlers return to is known by its instructions: musl has no entry for it. BYTES: the
- * gap's. The nop before it is for unwinders that subtract 1 from a return address.
- */
-static void bare_mark_signal_returns(const struct bare *b, const uint8_t *bytes)
+/* Turns the target of instruction NUMBER from an offset into an instruction's number. */
+static void bare_set_target(const struct bare *b, uint32_t number)
 {
-	for (size_t i = 0; i + 1 < b->instruction_count; i++) {
-		struct bare_instruction *at = &b->instructions[i];
+	struct bare_instruction *i = &b->instructions[number];
 
-		if (!bare_is_signal_return(bytes + at->off, (size_t)(b->high - b->low) - at->off))
-			continue;
-		at[0].returns_signal = at[1].returns_signal = true;
-		at[1].kind = CODE_STOP;
-		if (i && at[-1].kind == CODE_NOP)
-			at[-1].returns_signal = true;
-	}
+	i->target = bare_at(b, i->target);
+	if (i->kind == CODE_BRANCH && i->target < number)
+		b->instructions[i->target].is_loop = true;
 }
 
 /* -ENODATA: the gap is not in the file, or the work is spent. */
@@ -198,10 +206,10 @@ static int bare_decode(struct bare *b)
 		off += bare_decode_one(b, bytes, off, &i);
 		err = bare_add_instruction(b, &i);
 	}
-	bare_mark_signal_returns(b, bytes);
+	bare_mark_known(b, bytes);
 	for (size_t i = 0; i < b->instruction_count && !err; i++)
 		if (b->instructions[i].target != BARE_OUTSIDE)
-			b->instructions[i].target = bare_at(b, b->instructions[i].target);
+			bare_set_target(b, (uint32_t)i);
 	return err;
 }
 
@@ -232,7 +240,7 @@ static bool bare_calls_outside(const struct bare_instruction *i)
 
 /*
  * Whether instruction NUMBER is a call that has only padding behind it, up to where a function may
- * begin: the callee does not return.
+ * begin: the callee does not return. Loops are aligned, too.
  */
 static bool bare_is_last_call(const struct bare *b, uint32_t number)
 {
@@ -241,20 +249,22 @@ static bool bare_is_last_call(const struct bare *b, uint32_t number)
 	if (b->instructions[number].kind != CODE_CALL)
 		return false;
 	next = bare_skip_padding(b, number + 1, (uint32_t)b->instruction_count);
-	return next == b->instruction_count || (next > number + 1 && bare_is_aligned(b, next));
+	if (next == b->instruction_count)
+		return true;
+	return next > number + 1 && bare_is_aligned(b, next) && !b->instructions[next].is_loop;
 }
 
-/* Whether instruction NUMBER is the last one before what signal handlers return to. */
-static bool bare_is_before_signal_return(const struct bare *b, uint32_t number)
+/* Whether instruction NUMBER is the last one before known code. */
+static bool bare_is_before_known(const struct bare *b, uint32_t number)
 {
-	return number + 1 < b->instruction_count && !b->instructions[number].returns_signal &&
-	       b->instructions[number + 1].returns_signal;
+	return number + 1 < b->instruction_count && !b->instructions[number].known &&
+	       b->instructions[number + 1].known;
 }
 
 static bool bare_ends(const struct bare *b, uint32_t number)
 {
 	return bare_stops(&b->instructions[number]) || bare_is_last_call(b, number) ||
-	       bare_is_before_signal_return(b, number);
+	       bare_is_before_known(b, number);
 }
 
 /* ---- blocks --------------------------------------------------------------------------------- */
@@ -490,6 +500,17 @@ static bool bare_is_above(const struct bare_state *s)
 	return !s->is_realigned && s->sp > -BARE_WORD;
 }
 
+static void bare_note_call(
+	const struct bare *b, struct bare_block *block, const struct bare_state *s)
+{
+	struct bare_block *root = bare_root(b, block);
+
+	if (s->is_realigned || !(s->sp % BARE_ALIGN))
+		root->has_aligned_call = true;
+	else
+		root->has_other_call = true;
+}
+
 /* Follows BLOCK, unless it pops its return address. */
 static int bare_follow_block(struct bare *b, struct bare_block *block)
 {
@@ -498,6 +519,8 @@ static int bare_follow_block(struct bare *b, struct bare_block *block)
 	for (uint32_t i = block->first; i < block->end; i++) {
 		if (!bare_may_call(b, block, &state, &b->instructions[i]))
 			bare_refuse(b, block);
+		if (b->instructions[i].kind == CODE_CALL)
+			bare_note_call(b, block, &state);
 		bare_run(b, &state, &b->instructions[i]);
 		if (bare_is_above(&state))
 			bare_refuse(b, block);
@@ -553,6 +576,18 @@ static bool bare_may_begin(const struct bare *b, uint32_t number)
 	return true;
 }
 
+static bool bare_may_be_next(const struct bare *b, uint32_t number)
+{
+	return bare_is_aligned(b, number) && bare_may_begin(b, number);
+}
+
+/* Whether BLOCK is an entry which is neither aligned nor called directly. */
+static bool bare_is_bad_entry(const struct bare *b, const struct bare_block *block)
+{
+	return bare_is_entry(block) && !block->is_called &&
+	       !bare_is_aligned(b, bare_skip_padding(b, block->first, block->end - 1));
+}
+
 /*
  * Whether BLOCK makes it doubtful that the blocks connected with it are one function: it is an
  * entry which is neither aligned nor called directly, or it has a call that leaves the gap and need
@@ -560,12 +595,10 @@ static bool bare_may_begin(const struct bare *b, uint32_t number)
  */
 static bool bare_is_doubtful(const struct bare *b, const struct bare_block *block)
 {
-	if (bare_is_entry(block) && !block->is_called &&
-		!bare_is_aligned(b, bare_skip_padding(b, block->first, block->end - 1)))
+	if (bare_is_bad_entry(b, block))
 		return true;
 	for (uint32_t i = block->first; i < block->end; i++)
-		if (bare_calls_outside(&b->instructions[i]) && bare_is_aligned(b, i + 1) &&
-			bare_may_begin(b, i + 1))
+		if (bare_calls_outside(&b->instructions[i]) && bare_may_be_next(b, i + 1))
 			return true;
 	return false;
 }
@@ -577,6 +610,9 @@ static void bare_judge_entries(const struct bare *b)
 
 		root->is_doubtful |= bare_is_doubtful(b, block);
 		root->has_other_entry |= bare_is_entry(block) && !block->is_called;
+		root->has_bad_entry |=
+			bare_is_bad_entry(b, block) || (bare_is_entry(block) && root->has_entry);
+		root->has_entry |= bare_is_entry(block);
 	}
 }
 
@@ -635,17 +671,54 @@ static void bare_write_rows(const struct bare *b, const struct bare_block *block
 	}
 }
 
+/* Whether the callee of I is known to return. */
+static bool bare_call_returns(const struct bare *b, const struct bare_instruction *i)
+{
+	return i->target < b->instruction_count &&
+	       bare_root(b, bare_block_of_target(b, i))->returns;
+}
+
+/* Whether BLOCK may be the end of one function and the beginning of the next. */
+static bool bare_may_be_two(const struct bare *b, const struct bare_block *block)
+{
+	if (bare_last(b, block)->kind == CODE_INDIRECT_JUMP)
+		return true;
+	for (uint32_t i = block->first; i < block->end; i++)
+		if (b->instructions[i].kind == CODE_CALL && bare_may_be_next(b, i + 1) &&
+			!bare_call_returns(b, &b->instructions[i]))
+			return true;
+	return false;
+}
+
+static void bare_judge_without_return(const struct bare *b)
+{
+	for (size_t i = 0; i < b->block_count; i++) {
+		struct bare_block *root = bare_root(b, &b->blocks[i]);
+
+		if (!root->returns && !root->may_be_two)
+			root->may_be_two = bare_may_be_two(b, &b->blocks[i]);
+	}
+}
+
+/* Whether the blocks of ROOT are a function without a return; its calls say how deep the stack is.
+ */
+static bool bare_never_returns(const struct bare_block *root)
+{
+	return root->has_entry && !root->has_bad_entry && !root->may_be_two &&
+	       root->has_aligned_call && !root->has_other_call;
+}
+
 static bool bare_is_believed(const struct bare *b, struct bare_block *block)
 {
 	const struct bare_block *root = bare_root(b, block);
 
-	return block->has_state && root->returns && !root->is_refused;
+	return block->has_state && !root->is_refused && (root->returns || bare_never_returns(root));
 }
 
-static void bare_write_signal_return(const struct bare *b, const struct bare_block *block,
+static void bare_write_known(const struct bare *b, const struct bare_block *block,
 	unwind_source_sink *sink, void *context)
 {
-	static const struct abi_unwind_rule rule = { .cfa = ABI_CFA_SIGNAL };
+	const struct abi_unwind_rule rule = { .cfa = b->instructions[block->first].known };
 
 	sink(context, b->low + bare_off(b, block->first), b->low + bare_off(b, block->end), &rule);
 }
@@ -655,8 +728,8 @@ static void bare_write(const struct bare *b, unwind_source_sink *sink, void *con
 	for (size_t i = 0; i < b->block_count; i++) {
 		struct bare_block *block = &b->blocks[i];
 
-		if (b->instructions[block->first].returns_signal)
-			bare_write_signal_return(b, block, sink, context);
+		if (b->instructions[block->first].known)
+			bare_write_known(b, block, sink, context);
 		else if (bare_is_believed(b, block))
 			bare_write_rows(b, block, sink, context);
 	}
@@ -685,6 +758,7 @@ static int bare_run_gap(
 	err = bare_follow(b);
 	if (err)
 		return err == -ENOMEM ? err : 0;
+	bare_judge_without_return(b);
 	bare_write(b, sink, context);
 	return 0;
 }
