@@ -137,16 +137,24 @@ static bool are_neighbours(const struct source_range *one, const struct source_r
 	return next->low >= one->high && next->low - one->high < 16;
 }
 
+static void ignore_function(void *context, uint64_t low, uint64_t high)
+{
+	(void)context;
+	(void)low;
+	(void)high;
+}
+
 /* A source reads no more than so many bytes. */
 static int compare_gap(
 	struct figures *f, const struct elf_image *image, const struct source_range *gap)
 {
+	const struct unwind_gap_sink sink = { compare_row, ignore_function, f };
 	struct unwind_gap_source source = { 0 };
 	int err = bare_open(image, NULL, &source);
 
 	if (err)
 		return err;
-	err = source.run(source.state, gap->low, gap->high, compare_row, f);
+	err = source.run(source.state, gap->low, gap->high, &sink);
 	source.close(source.state);
 	return err;
 }

@@ -3,8 +3,11 @@
 load: a Markdown renderer (from the Go module proxy) with a fixed amount of work. Each profile is of the same CPU time:
 one of more samples has more of the call sites that are seldom met. Two profiles of one kind lead to programs that
 differ by some percent, so of each kind there are several, each of a profile of its own. All programs take turns, and
-each is compared with the one that was built without a profile in the same round."""
+each is compared with the one that was built without a profile in the same round. What the compiler reads of a profile
+are calls with weights: how much of that two profiles have in common does not depend on the machine's noise."""
+import collections
 import glob
+import itertools
 import os
 import shutil
 import statistics
@@ -66,6 +69,35 @@ def by_go(program, source):
     return out
 
 
+def calls(profile):
+    """The weight of each call (caller, callee, line) in PROFILE, as the compiler reads it; the sum is 1."""
+    read = scratch("calls.preprofile")
+    subprocess.run(["go", "tool", "preprofile", "-i", profile, "-o", read], check=True)
+    with open(read) as f:
+        lines = f.read().splitlines()[1:]
+    weights = collections.Counter()
+    for caller, callee, rest in zip(*[iter(lines)] * 3):
+        line, weight = rest.split()
+        weights[caller, callee, line] += int(weight)
+    total = sum(weights.values())
+    return {call: weight / total for call, weight in weights.items()}
+
+
+def in_common(pairs):
+    """The mean share of weight that the two of a pair of calls() have in common."""
+    return statistics.mean(sum(min(weight, b.get(call, 0)) for call, weight in a.items()) for a, b in pairs)
+
+
+def show_calls(show, profiles):
+    """PROFILES: lists of calls(), by kind, Go's own first."""
+    of_go, *others = profiles
+    show("weight of calls in common, of two of Go's own profiles",
+         "%.3f" % in_common(itertools.combinations(profiles[of_go], 2)), "asyncPreempt, which interrupts for them, included")
+    for name in others:
+        show("of one by %s and one of Go's own" % name, "%.3f" % in_common(itertools.product(profiles[name], profiles[of_go])),
+             "of two by %s: %.3f" % (name, in_common(itertools.combinations(profiles[name], 2))))
+
+
 def cpu_ns(program, source, times=MEASURED, *profile):
     out = subprocess.run([program, source, str(times), *profile], check=True, capture_output=True, text=True).stdout
     return int(out.split()[1])
@@ -82,8 +114,12 @@ def pgo(show):
         "fathom record": lambda _: by_record(plain, source, seconds),
         "fathom agent": lambda i: by_agent(plain, source, seconds, scratch("pgo-store-%d" % i)),
     }
-    programs = {(name, i): go_build(scratch("by-%s-%d" % (name, i)), profile(i))
-                for i in range(BUILDS) for name, profile in kinds.items()}
+    programs, profiles = {}, collections.defaultdict(list)
+    for i in range(BUILDS):
+        for name, profile in kinds.items():
+            path = profile(i)
+            profiles[name].append(calls(path))
+            programs[name, i] = go_build(scratch("by-%s-%d" % (name, i)), path)
     ratios = {key: [] for key in programs}
     for _ in range(ROUNDS):
         before = cpu_ns(plain, source)
@@ -94,3 +130,4 @@ def pgo(show):
         medians = sorted(statistics.median(ratios[name, i]) for i in range(BUILDS))
         show("PGO by %s: CPU time, without: 1" % name, "%.3f (%.3f to %.3f)" % (
             statistics.median(of), medians[0], medians[-1]), "of %d programs, each by a profile of its own" % BUILDS)
+    show_calls(show, profiles)

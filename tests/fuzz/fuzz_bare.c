@@ -22,6 +22,7 @@ enum { CODE = 0x1000, MAX_BYTES = 1 << 16 };
 
 struct rows {
 	uint64_t end, high;
+	uint64_t functions_end;
 };
 
 static void check_row(
@@ -31,11 +32,22 @@ static void check_row(
 
 	if (low < rows->end || low >= high || high > rows->high)
 		abort();
+	rows->end = high;
+	if (rule->cfa == ABI_CFA_SIGNAL || rule->cfa == ABI_CFA_END)
+		return;
 	if (rule->cfa == ABI_CFA_SP && rule->cfa_off < 8)
 		abort();
 	if (rule->ra != ABI_REG_AT_CFA || (rule->fp == ABI_REG_AT_CFA && rule->fp_off > -16))
 		abort();
-	rows->end = high;
+}
+
+static void check_function(void *context, uint64_t low, uint64_t high)
+{
+	struct rows *rows = context;
+
+	if (low < rows->functions_end || low >= high || high > rows->high)
+		abort();
+	rows->functions_end = high;
 }
 
 /* A file with nothing but a segment of this code. */
@@ -81,7 +93,8 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	static const struct debug_files none;
-	struct rows rows = { .end = CODE, .high = CODE + size };
+	struct rows rows = { .end = CODE, .high = CODE + size, .functions_end = CODE };
+	const struct unwind_gap_sink sink = { check_row, check_function, &rows };
 	struct unwind_gap_source source = { 0 };
 	autocall(images_deinit) struct images images = { 0 };
 	autoclose int fd = -1;
@@ -91,7 +104,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	fd = file_with(data, size);
 	if (images_open(fd, &none, &images) || bare_open(images.own, NULL, &source))
 		abort();
-	if (source.run(source.state, CODE, CODE + size, check_row, &rows))
+	if (source.run(source.state, CODE, CODE + size, &sink))
 		abort();
 	source.close(source.state);
 	return 0;

@@ -449,6 +449,30 @@ static void test_another_system_call(void **)
 	index_destroy(index);
 }
 
+static void assert_function(const struct index *index, uint64_t off, uint64_t start)
+{
+	uint64_t at = 0;
+
+	assert_true(index_nameless(index, BARE + off, &at));
+	assert_int_equal(at - BARE, start);
+}
+
+/* Where no symbol is, functions have the place of their beginning for a name. */
+static void test_where_functions_begin(void **)
+{
+	/* test; ret; nops; (at 16) an indirect jump; (at 18) test; ret; nops; (at 32) test; ret */
+	struct index *index = INDEX_OF(TEST_EAX, RET, NOPS_8, NOPS_4, NOP, 0xff, 0xe0, TEST_EAX,
+		RET, NOPS_8, NOP, NOP, NOP, TEST_EAX, RET);
+
+	assert_function(index, 0, 0);
+	assert_function(index, 10, 0);
+	assert_function(index, 16, 16);
+	/* Not believed, and no function: a case of a switch. */
+	assert_function(index, 18, 16);
+	assert_function(index, 32, 32);
+	index_destroy(index);
+}
+
 /* musl's libc.so: its entry point is behind assembly without entries. */
 static void test_code_before_the_entry_point(void **)
 {
@@ -506,6 +530,7 @@ int main(void)
 		cmocka_unit_test(test_a_gap_that_ends_in_the_middle),
 		cmocka_unit_test(test_what_signal_handlers_return_to),
 		cmocka_unit_test(test_another_system_call),
+		cmocka_unit_test(test_where_functions_begin),
 		cmocka_unit_test(test_code_before_the_entry_point),
 		cmocka_unit_test(test_other_machines),
 	};

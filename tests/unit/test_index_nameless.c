@@ -214,6 +214,32 @@ static void test_entries_outside_of_code_are_dropped(void **)
 	index_destroy(index);
 }
 
+/* What looks like a function, in code without an entry. */
+static void test_code_extents(void **)
+{
+	struct index_writer *w = create();
+	struct index *index;
+
+	assert_int_equal(writer_code_extent(w, TEXT + 0x100, TEXT + 0x140), 0);
+	assert_int_equal(writer_code_extent(w, TEXT + 0x140, TEXT + 0x180), 0);
+	assert_int_equal(writer_code_extent(w, TEXT + 0x180, TEXT + 0x1c0), 0);
+	symbol(w, 0x120, 0, "sizeless", WRITER_SYMBOL_LOCAL);
+	symbol(w, 0x160, 0x10, "sized", WRITER_SYMBOL_LOCAL);
+	extent(w, 0x1a0, 0x200);
+	index = finish(w);
+	assert_int_equal(start(index, 0x100), 0x100);
+	/* Up to the next symbol: it may have several parts. */
+	assert_string_equal(names(index, 0x120), "sizeless");
+	assert_string_equal(names(index, 0x15f), "sizeless");
+	assert_string_equal(names(index, 0x160), "sized");
+	assert_int_equal(start(index, 0x170), -1);
+	assert_int_equal(start(index, 0x180), 0x180);
+	assert_int_equal(start(index, 0x19f), 0x180);
+	assert_int_equal(start(index, 0x1a0), 0x1a0);
+	assert_int_equal(start(index, 0x1c0), 0x1a0);
+	index_destroy(index);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -227,6 +253,7 @@ int main(void)
 		cmocka_unit_test(test_symbol_without_a_size_ends_before_the_next_entry),
 		cmocka_unit_test(test_label_of_a_stripped_file_without_an_entry_names_nothing),
 		cmocka_unit_test(test_entries_outside_of_code_are_dropped),
+		cmocka_unit_test(test_code_extents),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -220,11 +220,20 @@ static void add_gap_row(
 		job->extent_error = writer_extent(job->w, low, high);
 }
 
+static void add_gap_function(void *context, uint64_t low, uint64_t high)
+{
+	struct job *job = context;
+
+	if (!job->extent_error)
+		job->extent_error = writer_code_extent(job->w, low, high);
+}
+
 /* Adds the rows of code without an entry in [LOW, HIGH), but for what the runtime describes. */
 static int add_gap(struct job *job, uint64_t low, uint64_t high)
 {
 	const struct unwind_gap_source *gaps = job->input->gaps;
 	const struct source_range *skip = job->skip;
+	const struct unwind_gap_sink sink = { add_gap_row, add_gap_function, job };
 	int err = 0;
 
 	if (low < skip->high && high > skip->low) {
@@ -233,7 +242,7 @@ static int add_gap(struct job *job, uint64_t low, uint64_t high)
 		low = skip->high;
 	}
 	if (!err && low < high && high - low >= MIN_GAP_BYTES)
-		err = gaps->run(gaps->state, low, high, add_gap_row, job);
+		err = gaps->run(gaps->state, low, high, &sink);
 	return err ? err : job->extent_error;
 }
 

@@ -29,11 +29,17 @@ struct unwind_source {
 	void *state;
 };
 
-/* Rules of code between the functions that have any. */
+/* What is found in code between the functions that have rules, ascending. */
+struct unwind_gap_sink {
+	unwind_source_sink *row;
+	/* [LOW, HIGH) seems to be one function. */
+	void (*function)(void *context, uint64_t low, uint64_t high);
+	void *context;
+};
+
 struct unwind_gap_source {
-	/* Passes the rows of code in [LOW, HIGH) to SINK, ascending. Only -ENOMEM is an error. */
-	int (*run)(
-		void *state, uint64_t low, uint64_t high, unwind_source_sink *sink, void *context);
+	/* Looks at the code in [LOW, HIGH). Only -ENOMEM is an error. */
+	int (*run)(void *state, uint64_t low, uint64_t high, const struct unwind_gap_sink *sink);
 	void (*close)(void *state);
 	void *state;
 };

@@ -32,383 +32,21 @@
 
 #include "base/array.h"
 #include "base/cleanup.h"
-#include "symbolizer/indexer/code/bare_state.h"
-#include "symbolizer/indexer/code/effect.h"
-#include "symbolizer/indexer/code/known.h"
+#include "symbolizer/indexer/code/bare_blocks.h"
 
 enum {
-	BARE_ALIGN = 16, /* of functions, where decoding goes on behind bytes that are no code */
 	/*
 	 * Of a gap, and of all gaps of a file; larger ones get no rules. libavcodec has 1 MiB in
 	 * all. A program that was built without tables, such as Debian's chromium, has 150 MB.
 	 */
 	BARE_MAX_GAP = 4 << 20,
 	BARE_MAX_BYTES = 8 << 20,
-	BARE_MAX_INSTRUCTIONS = 1 << 20,
-	BARE_MAX_BLOCKS = 1 << 18,
-	BARE_INSTRUCTION_STEPS = 16, /* of work */
 	BARE_MAX_ROUNDS = 16, /* each finds helpers that lose rbp, for the next; a gap that needs
 				 more has no rules */
 	BARE_BEGINNING = 16, /* instructions by which a function's beginning is told */
 };
 
-struct bare_instruction {
-	uint32_t off; /* in the gap */
-	/* Of jumps and calls: number of an instruction, or one of the two below. */
-	uint32_t target;
-	uint32_t block;
-	struct code_effect effect;
-	uint8_t kind; /* enum code_kind */
-	bool is_code; /* false: bytes that are none */
-	bool is_loop; /* a conditional jump behind it leads here */
-	uint8_t known; /* enum abi_cfa of code that is known by its instructions, else 0 */
-};
-
-static const uint32_t BARE_OUTSIDE = UINT32_MAX; /* another target, or none */
-static const uint32_t BARE_MIDDLE = UINT32_MAX - 1; /* of an instruction */
-
-struct bare_block {
-	uint32_t first, end; /* instructions */
-	uint32_t parent; /* of the union of connected blocks; its root has what follows up to
-			    is_called */
-	bool is_refused, returns, is_doubtful;
-	bool has_other_entry; /* that no direct call leads to */
-	bool has_bad_entry; /* that is neither called directly nor aligned, or is the second one */
-	bool has_entry, may_be_two;
-	bool has_aligned_call, has_other_call;
-	bool loses_fp; /* returns with another value in rbp than at its entry */
-	bool is_called; /* by a direct call */
-	bool is_fallen_into, is_jumped_to;
-	bool is_padding; /* nothing but nops, and nothing leads there */
-	bool has_state, waits;
-	struct bare_state state; /* at its beginning */
-};
-
-struct bare {
-	const struct elf_image *image;
-	struct work *work;
-	struct code_effects *effects;
-	uint64_t bytes_left;
-
-	/* Of the gap being read. */
-	uint64_t low, high;
-	struct bare_instruction *instructions;
-	size_t instruction_count, instruction_capacity;
-	struct bare_block *blocks;
-	size_t block_count, block_capacity;
-	uint32_t *waiting; /* blocks whose state has changed */
-	size_t waiting_count, waiting_capacity;
-	bool has_news; /* a helper was found to lose rbp: its callers are to be followed again */
-};
-
-/* ---- instructions --------------------------------------------------------------------------- */
-
-static bool bare_stops(const struct bare_instruction *i)
-{
-	return !i->is_code || i->kind == CODE_RETURN || i->kind == CODE_JUMP ||
-	       i->kind == CODE_LEAVE || i->kind == CODE_INDIRECT_JUMP || i->kind == CODE_STOP;
-}
-
-static uint32_t bare_target(const struct bare *b, uint64_t target)
-{
-	return target >= b->low && target < b->high ? (uint32_t)(target - b->low) : BARE_OUTSIDE;
-}
-
-static int bare_add_instruction(struct bare *b, const struct bare_instruction *i)
-{
-	int err = array_reserve(b->instructions, b->instruction_capacity, b->instruction_count + 1,
-		BARE_MAX_INSTRUCTIONS);
-
-	if (!err)
-		b->instructions[b->instruction_count++] = *i;
-	return err;
-}
-
-/*
- * Returns the size of the instruction at OFF, or of bytes that are none. Its target is an offset,
- * too, until all instructions are known.
- */
-static uint32_t bare_decode_one(
-	const struct bare *b, const uint8_t *bytes, uint32_t off, struct bare_instruction *ret_i)
-{
-	const size_t left = (size_t)(b->high - b->low) - off;
-	struct code_instruction flow;
-
-	*ret_i = (struct bare_instruction){ .off = off, .target = BARE_OUTSIDE };
-	if (!code_effect(b->effects, bytes + off, left, b->low + off, &flow, &ret_i->effect))
-		return BARE_ALIGN - (uint32_t)((b->low + off) % BARE_ALIGN);
-	ret_i->is_code = true;
-	ret_i->kind = (uint8_t)flow.kind;
-	if (flow.kind == CODE_JUMP || flow.kind == CODE_BRANCH || flow.kind == CODE_CALL)
-		ret_i->target = bare_target(b, flow.target);
-	return flow.size;
-}
-
-/* The number of the instruction that begins at OFF, or BARE_MIDDLE. */
-static uint32_t bare_at(const struct bare *b, uint32_t off)
-{
-	size_t low = 0, high = b->instruction_count;
-
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (b->instructions[middle].off < off)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low < b->instruction_count && b->instructions[low].off == off ? (uint32_t)low
-									     : BARE_MIDDLE;
-}
-
-/* BYTES: the gap's. A nop before what handlers return to is for unwinders that look up pc - 1. */
-static void bare_mark_known(const struct bare *b, const uint8_t *bytes)
-{
-	for (size_t i = 0; i < b->instruction_count; i++) {
-		struct bare_instruction *at = &b->instructions[i];
-		struct known_code code;
-
-		if (!known_code_at(bytes + at->off, (size_t)(b->high - b->low) - at->off, &code) ||
-			code.instructions > b->instruction_count - i)
-			continue;
-		for (size_t k = 0; k < code.instructions; k++)
-			at[k].known = code.cfa;
-		at[code.instructions - 1].kind = CODE_STOP;
-		if (code.cfa == ABI_CFA_SIGNAL && i && at[-1].kind == CODE_NOP)
-			at[-1].known = code.cfa;
-	}
-}
-
-/* Turns the target of instruction NUMBER from an offset into an instruction's number. */
-static void bare_set_target(const struct bare *b, uint32_t number)
-{
-	struct bare_instruction *i = &b->instructions[number];
-
-	i->target = bare_at(b, i->target);
-	if (i->kind == CODE_BRANCH && i->target < number)
-		b->instructions[i->target].is_loop = true;
-}
-
-/* -ENODATA: the gap is not in the file, or the work is spent. */
-static int bare_decode(struct bare *b)
-{
-	struct cursor code = elf_image_at(b->image, b->low, b->high - b->low);
-	const uint8_t *bytes = code.at;
-	int err = 0;
-
-	if (code.bad || cursor_left(&code) != b->high - b->low)
-		return -ENODATA;
-	for (uint32_t off = 0; off < b->high - b->low && !err;) {
-		struct bare_instruction i;
-
-		if (!work_spend(b->work, BARE_INSTRUCTION_STEPS))
-			return -ENODATA;
-		off += bare_decode_one(b, bytes, off, &i);
-		err = bare_add_instruction(b, &i);
-	}
-	bare_mark_known(b, bytes);
-	for (size_t i = 0; i < b->instruction_count && !err; i++)
-		if (b->instructions[i].target != BARE_OUTSIDE)
-			bare_set_target(b, (uint32_t)i);
-	return err;
-}
-
-/* The offset of instruction NUMBER, or of the gap's end. */
-static uint64_t bare_off(const struct bare *b, uint32_t number)
-{
-	return number < b->instruction_count ? b->instructions[number].off : b->high - b->low;
-}
-
-/* Whether the compiler or assembler could have put a function at instruction NUMBER. */
-static bool bare_is_aligned(const struct bare *b, uint32_t number)
-{
-	return !((b->low + bare_off(b, number)) % BARE_ALIGN);
-}
-
-/* The first instruction from NUMBER up to END that is no padding, or END. */
-static uint32_t bare_skip_padding(const struct bare *b, uint32_t number, uint32_t end)
-{
-	while (number < end && b->instructions[number].kind == CODE_NOP)
-		number++;
-	return number;
-}
-
-static bool bare_calls_outside(const struct bare_instruction *i)
-{
-	return i->kind == CODE_CALL && i->target == BARE_OUTSIDE;
-}
-
-/*
- * Whether instruction NUMBER is a call that has only padding behind it, up to where a function may
- * begin: the callee does not return. Loops are aligned, too.
- */
-static bool bare_is_last_call(const struct bare *b, uint32_t number)
-{
-	uint32_t next;
-
-	if (b->instructions[number].kind != CODE_CALL)
-		return false;
-	next = bare_skip_padding(b, number + 1, (uint32_t)b->instruction_count);
-	if (next == b->instruction_count)
-		return true;
-	return next > number + 1 && bare_is_aligned(b, next) && !b->instructions[next].is_loop;
-}
-
-/* Whether instruction NUMBER is the last one before known code. */
-static bool bare_is_before_known(const struct bare *b, uint32_t number)
-{
-	return number + 1 < b->instruction_count && !b->instructions[number].known &&
-	       b->instructions[number + 1].known;
-}
-
-static bool bare_ends(const struct bare *b, uint32_t number)
-{
-	return bare_stops(&b->instructions[number]) || bare_is_last_call(b, number) ||
-	       bare_is_before_known(b, number);
-}
-
-/* ---- blocks --------------------------------------------------------------------------------- */
-
-/* A bit for each instruction that a block begins with. -ENOMEM. */
-static int bare_find_leaders(const struct bare *b, uint8_t **ret_leaders)
-{
-	uint8_t *leaders = calloc(b->instruction_count / 8 + 1, 1);
-
-	if (!leaders)
-		return -ENOMEM;
-	for (size_t i = 0; i < b->instruction_count; i++) {
-		const struct bare_instruction *at = &b->instructions[i];
-
-		if (at->target < b->instruction_count)
-			leaders[at->target / 8] |= (uint8_t)(1 << at->target % 8);
-		if ((bare_ends(b, (uint32_t)i) || at->kind == CODE_BRANCH) &&
-			i + 1 < b->instruction_count)
-			leaders[(i + 1) / 8] |= (uint8_t)(1 << (i + 1) % 8);
-	}
-	*ret_leaders = leaders;
-	return 0;
-}
-
-static int bare_make_blocks(struct bare *b)
-{
-	autofree uint8_t *leaders = NULL;
-	int err = bare_find_leaders(b, &leaders);
-
-	for (uint32_t i = 0; i < b->instruction_count && !err; i++) {
-		if (!i || leaders[i / 8] >> i % 8 & 1) {
-			err = array_reserve(
-				b->blocks, b->block_capacity, b->block_count + 1, BARE_MAX_BLOCKS);
-			if (err)
-				break;
-			b->blocks[b->block_count] = (struct bare_block){ .first = i,
-				.parent = (uint32_t)b->block_count };
-			b->block_count++;
-		}
-		b->instructions[i].block = (uint32_t)b->block_count - 1;
-		b->blocks[b->block_count - 1].end = i + 1;
-	}
-	return err;
-}
-
-/* The block that I, a jump or call to an instruction, leads to: it begins there. */
-static struct bare_block *bare_block_of_target(
-	const struct bare *b, const struct bare_instruction *i)
-{
-	return &b->blocks[b->instructions[i->target].block];
-}
-
-static struct bare_block *bare_root(const struct bare *b, struct bare_block *block)
-{
-	while (&b->blocks[block->parent] != block) {
-		block->parent = b->blocks[block->parent].parent;
-		block = &b->blocks[block->parent];
-	}
-	return block;
-}
-
-static void bare_refuse(const struct bare *b, struct bare_block *block)
-{
-	bare_root(b, block)->is_refused = true;
-}
-
-static void bare_join(const struct bare *b, struct bare_block *one, struct bare_block *other)
-{
-	struct bare_block *root = bare_root(b, one), *joined = bare_root(b, other);
-
-	if (root == joined)
-		return;
-	joined->parent = (uint32_t)(root - b->blocks);
-	root->is_refused |= joined->is_refused;
-}
-
-static const struct bare_instruction *bare_last(
-	const struct bare *b, const struct bare_block *block)
-{
-	return &b->instructions[block->end - 1];
-}
-
-/* The block that BLOCK runs on into, or NULL. */
-static struct bare_block *bare_next(const struct bare *b, struct bare_block *block)
-{
-	if (bare_ends(b, block->end - 1) || block + 1 == b->blocks + b->block_count)
-		return NULL;
-	return block + 1;
-}
-
-static bool bare_has_only_nops(const struct bare *b, const struct bare_block *block)
-{
-	for (uint32_t i = block->first; i < block->end; i++)
-		if (b->instructions[i].kind != CODE_NOP || !b->instructions[i].is_code)
-			return false;
-	return true;
-}
-
-static void bare_note_targets(const struct bare *b, struct bare_block *block)
-{
-	for (uint32_t i = block->first; i < block->end; i++) {
-		const struct bare_instruction *at = &b->instructions[i];
-		struct bare_block *to;
-
-		if (at->target == BARE_OUTSIDE)
-			continue;
-		if (at->target == BARE_MIDDLE) {
-			bare_refuse(b, block);
-			continue;
-		}
-		to = bare_block_of_target(b, at);
-		if (at->kind == CODE_CALL) {
-			to->is_called = true;
-		} else {
-			to->is_jumped_to = true;
-			bare_join(b, block, to);
-		}
-	}
-}
-
-/* Padding before the target of a jump is not a way to it. */
-static void bare_note_order(const struct bare *b, struct bare_block *block)
-{
-	struct bare_block *next = bare_next(b, block);
-
-	block->is_padding = !block->is_fallen_into && !block->is_jumped_to && !block->is_called &&
-			    bare_has_only_nops(b, block);
-	if (block->is_padding)
-		return;
-	if (next) {
-		next->is_fallen_into = true;
-		bare_join(b, block, next);
-	} else if (!bare_ends(b, block->end - 1) || !bare_last(b, block)->is_code) {
-		bare_refuse(b, block);
-	}
-}
-
-static void bare_connect(const struct bare *b)
-{
-	for (size_t i = 0; i < b->block_count; i++)
-		bare_note_targets(b, &b->blocks[i]);
-	for (size_t i = 0; i < b->block_count; i++)
-		bare_note_order(b, &b->blocks[i]);
-}
+/* ---- following ------------------------------------------------------------------------------ */
 
 static void bare_run(const struct bare *b, struct bare_state *s, const struct bare_instruction *i)
 {
@@ -417,8 +55,6 @@ static void bare_run(const struct bare *b, struct bare_state *s, const struct ba
 		bare_root(b, bare_block_of_target(b, i))->loses_fp)
 		bare_state_lose_fp(s);
 }
-
-/* ---- following ------------------------------------------------------------------------------ */
 
 /*
  * System V ABI, 3.2.2: the stack is aligned at a call. Assembly that calls its own functions need
@@ -656,8 +292,8 @@ static int bare_follow(struct bare *b)
 
 /* ---- rules ---------------------------------------------------------------------------------- */
 
-static void bare_write_rows(const struct bare *b, const struct bare_block *block,
-	unwind_source_sink *sink, void *context)
+static void bare_write_rows(
+	const struct bare *b, const struct bare_block *block, const struct unwind_gap_sink *sink)
 {
 	struct bare_state state = block->state;
 
@@ -666,7 +302,8 @@ static void bare_write_rows(const struct bare *b, const struct bare_block *block
 		uint64_t end = bare_off(b, i + 1);
 
 		if (rule.cfa != ABI_CFA_NONE)
-			sink(context, b->low + b->instructions[i].off, b->low + end, &rule);
+			sink->row(sink->context, b->low + b->instructions[i].off, b->low + end,
+				&rule);
 		bare_run(b, &state, &b->instructions[i]);
 	}
 }
@@ -715,30 +352,54 @@ static bool bare_is_believed(const struct bare *b, struct bare_block *block)
 	return block->has_state && !root->is_refused && (root->returns || bare_never_returns(root));
 }
 
-static void bare_write_known(const struct bare *b, const struct bare_block *block,
-	unwind_source_sink *sink, void *context)
+static void bare_write_known(
+	const struct bare *b, const struct bare_block *block, const struct unwind_gap_sink *sink)
 {
 	const struct abi_unwind_rule rule = { .cfa = b->instructions[block->first].known };
 
-	sink(context, b->low + bare_off(b, block->first), b->low + bare_off(b, block->end), &rule);
+	sink->row(sink->context, b->low + bare_off(b, block->first),
+		b->low + bare_off(b, block->end), &rule);
 }
 
-static void bare_write(const struct bare *b, unwind_source_sink *sink, void *context)
+/* Functions reach up to the next one: nothing tells where those that are not believed end. */
+static void bare_write_functions(const struct bare *b, const struct unwind_gap_sink *sink)
+{
+	uint64_t begin = 0;
+	bool is_open = false;
+
+	for (size_t i = 0; i < b->block_count; i++) {
+		const struct bare_block *block = &b->blocks[i];
+		uint64_t at =
+			b->low + bare_off(b, bare_skip_padding(b, block->first, block->end - 1));
+
+		if (!bare_is_entry(block) || bare_is_bad_entry(b, block))
+			continue;
+		if (is_open)
+			sink->function(sink->context, begin, at);
+		begin = at;
+		is_open = true;
+	}
+	if (is_open)
+		sink->function(sink->context, begin, b->high);
+}
+
+static void bare_write(const struct bare *b, const struct unwind_gap_sink *sink)
 {
 	for (size_t i = 0; i < b->block_count; i++) {
 		struct bare_block *block = &b->blocks[i];
 
 		if (b->instructions[block->first].known)
-			bare_write_known(b, block, sink, context);
+			bare_write_known(b, block, sink);
 		else if (bare_is_believed(b, block))
-			bare_write_rows(b, block, sink, context);
+			bare_write_rows(b, block, sink);
 	}
+	bare_write_functions(b, sink);
 }
 
 /* ---- the source ----------------------------------------------------------------------------- */
 
 static int bare_run_gap(
-	void *state, uint64_t low, uint64_t high, unwind_source_sink *sink, void *context)
+	void *state, uint64_t low, uint64_t high, const struct unwind_gap_sink *sink)
 {
 	struct bare *b = state;
 	int err;
@@ -759,7 +420,7 @@ static int bare_run_gap(
 	if (err)
 		return err == -ENOMEM ? err : 0;
 	bare_judge_without_return(b);
-	bare_write(b, sink, context);
+	bare_write(b, sink);
 	return 0;
 }
 

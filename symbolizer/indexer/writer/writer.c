@@ -50,7 +50,7 @@ void index_writer_destroy(struct index_writer *w)
 	free(w->nodes);
 	free(w->ranges);
 	free(w->symbols);
-	free(w->extents);
+	writer_extents_free(w);
 	free(w->rows.items);
 	free(w->sequences);
 	free(w->unwind_pages);

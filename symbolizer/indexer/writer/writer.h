@@ -110,6 +110,11 @@ int writer_symbol(struct index_writer *w, uint64_t address, uint64_t size, uint6
  * the index has its start. Of overlapping extents the one that starts last counts.
  */
 int writer_extent(struct index_writer *w, uint64_t low, uint64_t high);
+/*
+ * Adds an extent of code without an entry, which the code itself shows. Unlike the others it ends
+ * no symbol that has no size: a function of assembly may look like several.
+ */
+int writer_code_extent(struct index_writer *w, uint64_t low, uint64_t high);
 
 /* Sets the facts of the program's runtime, as struct index_runtime. */
 void writer_runtime(

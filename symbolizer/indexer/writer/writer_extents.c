@@ -16,7 +16,8 @@ enum {
 	FUNCTION_ALIGN = 16, /* used by compilers */
 };
 
-int writer_extent(struct index_writer *w, uint64_t low, uint64_t high)
+static int extents_add(
+	struct index_writer *w, struct build_extents *extents, uint64_t low, uint64_t high)
 {
 	uint32_t offset, end;
 	int err = writer_close_code(w);
@@ -25,14 +26,24 @@ int writer_extent(struct index_writer *w, uint64_t low, uint64_t high)
 		return err;
 	if (low >= high || !writer_code_offset(w, low, &offset, &end))
 		return 0;
-	err = array_reserve(w->extents, w->extent_capacity, w->extent_count + 1, MAX_EXTENTS);
+	err = array_reserve(extents->items, extents->capacity, extents->count + 1, MAX_EXTENTS);
 	if (err)
 		return err;
-	w->extents[w->extent_count++] = (struct build_extent){
+	extents->items[extents->count++] = (struct build_extent){
 		.low = offset,
 		.high = (uint32_t)MIN(high - w->base, (uint64_t)end),
 	};
 	return 0;
+}
+
+int writer_extent(struct index_writer *w, uint64_t low, uint64_t high)
+{
+	return extents_add(w, &w->extents, low, high);
+}
+
+int writer_code_extent(struct index_writer *w, uint64_t low, uint64_t high)
+{
+	return extents_add(w, &w->code_extents, low, high);
 }
 
 static int extent_by_low(const void *a, const void *b)
@@ -46,9 +57,12 @@ static int extent_by_low(const void *a, const void *b)
 
 void writer_extents_sort(struct index_writer *w)
 {
-	for (size_t i = 1; i < w->extent_count; i++)
-		if (extent_by_low(&w->extents[i - 1], &w->extents[i]) > 0) {
-			qsort(w->extents, w->extent_count, sizeof(*w->extents), extent_by_low);
+	const struct build_extents *extents = &w->extents;
+
+	for (size_t i = 1; i < extents->count; i++)
+		if (extent_by_low(&extents->items[i - 1], &extents->items[i]) > 0) {
+			qsort(extents->items, extents->count, sizeof(*extents->items),
+				extent_by_low);
 			return;
 		}
 }
@@ -56,12 +70,12 @@ void writer_extents_sort(struct index_writer *w)
 /* Returns the number of extents that start at or below OFFSET. */
 static size_t extents_upto(const struct index_writer *w, uint32_t offset)
 {
-	size_t low = 0, high = w->extent_count;
+	size_t low = 0, high = w->extents.count;
 
 	while (low < high) {
 		size_t middle = low + (high - low) / 2;
 
-		if (w->extents[middle].low <= offset)
+		if (w->extents.items[middle].low <= offset)
 			low = middle + 1;
 		else
 			high = middle;
@@ -78,7 +92,8 @@ uint32_t writer_extent_begin(const struct index_writer *w, const struct build_sy
 {
 	size_t next = extents_upto(w, symbol->low);
 
-	return next && w->extents[next - 1].low + 1 == symbol->low ? symbol->low - 1 : symbol->low;
+	return next && w->extents.items[next - 1].low + 1 == symbol->low ? symbol->low - 1
+									 : symbol->low;
 }
 
 uint32_t writer_extent_end(const struct index_writer *w, const struct build_symbol *symbol)
@@ -86,19 +101,22 @@ uint32_t writer_extent_end(const struct index_writer *w, const struct build_symb
 	size_t next = extents_upto(w, symbol->low);
 	uint32_t end = symbol->limit;
 
-	if (next < w->extent_count)
-		end = MIN(end, w->extents[next].low);
-	if (next && w->extents[next - 1].high > symbol->low)
-		return MIN(end, w->extents[next - 1].high);
+	const struct build_extent *extents = w->extents.items;
+
+	if (next < w->extents.count)
+		end = MIN(end, extents[next].low);
+	if (next && extents[next - 1].high > symbol->low)
+		return MIN(end, extents[next - 1].high);
 	/* Of the labels of a stripped file only those that others use are left. */
 	return symbol->is_label ? symbol->low : end;
 }
 
 /* Padding before the next function counts as part of this one: that saves a span for each. */
-static uint32_t extent_padded_end(const struct index_writer *w, size_t number)
+static uint32_t extent_padded_end(
+	const struct index_writer *w, const struct build_extents *extents, size_t number)
 {
-	const struct build_extent *extent = &w->extents[number];
-	uint32_t next = number + 1 < w->extent_count ? extent[1].low : extent->high;
+	const struct build_extent *extent = &extents->items[number];
+	uint32_t next = number + 1 < extents->count ? extent[1].low : extent->high;
 
 	if (next > extent->high && next - extent->high < FUNCTION_ALIGN &&
 		!((w->base + next) % FUNCTION_ALIGN))
@@ -106,18 +124,28 @@ static uint32_t extent_padded_end(const struct index_writer *w, size_t number)
 	return extent->high;
 }
 
-int writer_extents_add_ranges(struct index_writer *w, uint32_t first_id)
+static void extents_add_ranges(
+	struct index_writer *w, const struct build_extents *extents, uint32_t first_id)
 {
-	size_t ranges = w->range_count + w->extent_count;
-	int err = array_reserve(w->ranges, w->range_capacity, ranges, SIZE_MAX / 16);
-
-	for (size_t i = 0; i < w->extent_count && !err; i++)
+	for (size_t i = 0; i < extents->count; i++)
 		w->ranges[w->range_count++] = (struct interval){
-			.low = w->extents[i].low,
-			.high = extent_padded_end(w, i),
+			.low = extents->items[i].low,
+			.high = extent_padded_end(w, extents, i),
 			.id = first_id + (uint32_t)i,
 		};
-	return err;
+}
+
+/* The entries come last: where both have code, they have it. */
+int writer_extents_add_ranges(struct index_writer *w, uint32_t first_id)
+{
+	size_t ranges = w->range_count + w->code_extents.count + w->extents.count;
+	int err = array_reserve(w->ranges, w->range_capacity, ranges, SIZE_MAX / 16);
+
+	if (err)
+		return err;
+	extents_add_ranges(w, &w->code_extents, first_id);
+	extents_add_ranges(w, &w->extents, first_id + (uint32_t)w->code_extents.count);
+	return 0;
 }
 
 /*
@@ -127,11 +155,12 @@ int writer_extents_add_ranges(struct index_writer *w, uint32_t first_id)
 static uint32_t extent_settle(struct index_writer *w, const struct span *span, uint32_t first_id)
 {
 	struct build_extent *extent;
-	uint32_t distance;
+	uint32_t distance, number = span->id - first_id;
 
 	if (span->id == UINT32_MAX || span->id < first_id)
 		return span->id;
-	extent = &w->extents[span->id - first_id];
+	extent = number < w->code_extents.count ? &w->code_extents.items[number]
+						: &w->extents.items[number - w->code_extents.count];
 	distance = span->address - extent->low;
 	extent->is_nameless |= !distance;
 	if (!extent->is_nameless || distance >= INDEX_NO_NODE - INDEX_NAMELESS)
@@ -153,4 +182,11 @@ void writer_extents_settle(struct index_writer *w, uint32_t first_id)
 		spans->items[kept++] = span;
 	}
 	spans->count = kept;
+}
+
+void writer_extents_free(struct index_writer *w)
+{
+	free(w->extents.items);
+	free(w->code_extents.items);
+	w->extents = w->code_extents = (struct build_extents){ 0 };
 }

@@ -112,8 +112,7 @@ int writer_flatten(struct index_writer *w)
 	writer_extents_settle(w, (uint32_t)w->node_count);
 	free(take(w->ranges));
 	free(take(w->symbols));
-	free(take(w->extents));
+	writer_extents_free(w);
 	w->range_count = w->range_capacity = w->symbol_count = w->symbol_capacity = 0;
-	w->extent_count = w->extent_capacity = 0;
 	return err;
 }

@@ -51,6 +51,11 @@ struct build_extent {
 	bool is_nameless; /* no symbol covers its first byte; set by writer_extents_settle() */
 };
 
+struct build_extents {
+	struct build_extent *items;
+	size_t count, capacity;
+};
+
 struct index_writer {
 	struct index_segment_entry *segments;
 	size_t segment_count, segment_capacity;
@@ -72,8 +77,7 @@ struct index_writer {
 	size_t range_count, range_capacity;
 	struct build_symbol *symbols;
 	size_t symbol_count, symbol_capacity;
-	struct build_extent *extents;
-	size_t extent_count, extent_capacity;
+	struct build_extents extents, code_extents; /* by an entry; by the code itself */
 	struct build_rows rows;
 	struct build_sequence *sequences;
 	size_t sequence_count, sequence_capacity;
@@ -136,6 +140,7 @@ uint32_t writer_extent_end(const struct index_writer *w, const struct build_symb
  */
 int writer_extents_add_ranges(struct index_writer *w, uint32_t first_id);
 void writer_extents_settle(struct index_writer *w, uint32_t first_id);
+void writer_extents_free(struct index_writer *w);
 /* writer_flatten.c: turns ranges and symbols into spans. */
 int writer_flatten(struct index_writer *w);
 /*
