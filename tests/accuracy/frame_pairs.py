@@ -250,6 +250,7 @@ class Code:
         return any(low <= address < high for low, high in self._plt)
 
 
+SYSCALL = b"\x0f\x05"
 SIGRETURN = b"\x48\xc7\xc0\x0f\x00\x00\x00\x0f\x05"
 
 
@@ -273,8 +274,9 @@ class Checker:
             return "no file"
         inner = self.code(callee[0])
         inner_address = inner and inner.address(callee[1])
-        if inner_address is not None and not ARM and any(
-                SIGRETURN in inner.at(inner_address + back, 10) for back in (0, 1)):
+        # What handlers return to, or its system call: the caller is what was interrupted. Below a handler it is not called.
+        if not ARM and (SIGRETURN in code.at(address, 10) or inner_address is not None and any(
+                SIGRETURN in inner.at(inner_address + back, 10) for back in (-SIGRETURN.index(SYSCALL), 0, 1))):
             return "signal"
         # The profile has the byte before the return address.
         call = code.call_before(address + 1)
