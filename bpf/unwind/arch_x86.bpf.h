@@ -213,21 +213,19 @@ UNWIND_INLINE __u64 unwind_register(const struct unwind_state *s, __u32 number)
 	return number == UNWIND_DWARF_R12 ? s->kept[ABI_KEPT_R12] : 0;
 }
 
-/*
- * Whether a system call has just ended at PC, with RCX: syscall leaves the address of the next
- * instruction there. A function that was called by rcx begins so, too.
- */
-UNWIND_INLINE bool unwind_is_behind_call(const struct unwind_state *s, __u64 pc, __u64 rcx)
+/* Whether a system call stands before PC. */
+UNWIND_INLINE bool unwind_is_behind_syscall(const struct unwind_state *s, __u64 pc)
 {
 	__u16 code = 0;
 
-	return rcx == pc && !unwind_fetch(s, &code, sizeof(code), pc - UNWIND_SYSCALL_BYTES) &&
+	return !unwind_fetch(s, &code, sizeof(code), pc - UNWIND_SYSCALL_BYTES) &&
 	       code == UNWIND_CODE_SYSCALL;
 }
 
 /*
  * Moves to the code that the signal interrupted: pc is no return address. If that is a system call,
- * to its instruction, since the next one may be another function's.
+ * to its instruction, since the next one may be another function's. syscall leaves the address of
+ * the next instruction in rcx; in a function that was called by rcx it is there, too.
  */
 UNWIND_INLINE int unwind_signal(struct unwind_state *s)
 {
@@ -239,7 +237,7 @@ UNWIND_INLINE int unwind_signal(struct unwind_state *s)
 		unwind_word(s, frame + UNWIND_SIGNAL_SP, &sp) ||
 		unwind_word(s, frame + UNWIND_SIGNAL_PC, &pc))
 		return ABI_UNWIND_UNREADABLE;
-	if (unwind_is_behind_call(s, pc, rcx))
+	if (rcx == pc && unwind_is_behind_syscall(s, pc))
 		pc -= UNWIND_SYSCALL_BYTES;
 	end = unwind_to(s, pc, sp, fp);
 	s->is_return = 0;

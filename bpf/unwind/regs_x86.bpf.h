@@ -79,16 +79,16 @@ static __always_inline bool regs_never_user(struct task_struct *task)
  * handler, execve), and orig_rax is -1 after another kind of entry. While rt_sigreturn restores the
  * registers, some are still its own: the code tells.
  */
-static __always_inline __u64 regs_saved_pc(const struct pt_regs *regs)
+static __always_inline __u64 regs_saved_pc(
+	const struct unwind_state *state, const struct pt_regs *regs)
 {
-	__u64 pc = regs->rip, call = pc - UNWIND_SYSCALL_BYTES;
-	__u16 code = 0;
+	__u64 pc = regs->rip, number = regs->orig_rax;
 
-	if ((__s64)regs->orig_rax < 0)
+	if ((__s64)number < 0)
 		return pc;
-	if (regs->orig_rax == SYS_RT_SIGRETURN && regs->rcx != pc)
-		read_user(&code, sizeof(code), call);
-	return regs->rcx == pc || code == UNWIND_CODE_SYSCALL ? call : pc;
+	if (regs->rcx == pc || (number == SYS_RT_SIGRETURN && unwind_is_behind_syscall(state, pc)))
+		pc -= UNWIND_SYSCALL_BYTES;
+	return pc;
 }
 
 /*
@@ -111,7 +111,7 @@ static __always_inline bool regs_of_user(
 	}
 	if (bpf_probe_read_kernel(regs, sizeof(*regs), task_user_regs(task)))
 		return false;
-	state->pc = regs_saved_pc(regs);
+	state->pc = regs_saved_pc(state, regs);
 	state->sp = regs->rsp;
 	state->fp = regs->rbp;
 	state->kept[ABI_KEPT_R12] = regs->r12;

@@ -274,7 +274,8 @@ class Checker:
             return "no file"
         inner = self.code(callee[0])
         inner_address = inner and inner.address(callee[1])
-        # What handlers return to, or its system call: the caller is what was interrupted. Below a handler it is not called.
+        # One of the two is what signal handlers return to. It has not called the handler, and what was interrupted has
+        # not called it. As the innermost frame it is at its system call.
         if not ARM and (SIGRETURN in code.at(address, 10) or inner_address is not None and any(
                 SIGRETURN in inner.at(inner_address + back, 10) for back in (-SIGRETURN.index(SYSCALL), 0, 1))):
             return "signal"

@@ -91,11 +91,12 @@ def in_common(pairs):
 def show_calls(show, profiles):
     """PROFILES: lists of calls(), by kind, Go's own first."""
     of_go, *others = profiles
-    show("weight of calls in common, of two of Go's own profiles",
-         "%.3f" % in_common(itertools.combinations(profiles[of_go], 2)), "asyncPreempt, which interrupts for them, included")
+    show("calls in common, by weight: two of Go's own profiles",
+         "%.3f" % in_common(itertools.combinations(profiles[of_go], 2)), "theirs include runtime.asyncPreempt")
     for name in others:
-        show("of one by %s and one of Go's own" % name, "%.3f" % in_common(itertools.product(profiles[name], profiles[of_go])),
-             "of two by %s: %.3f" % (name, in_common(itertools.combinations(profiles[name], 2))))
+        show("calls in common, by weight: %s and Go's own profile" % name,
+             "%.3f" % in_common(itertools.product(profiles[name], profiles[of_go])),
+             "two by %s: %.3f" % (name, in_common(itertools.combinations(profiles[name], 2))))
 
 
 def cpu_ns(program, source, times=MEASURED, *profile):
@@ -114,11 +115,14 @@ def pgo(show):
         "fathom record": lambda _: by_record(plain, source, seconds),
         "fathom agent": lambda i: by_agent(plain, source, seconds, scratch("pgo-store-%d" % i)),
     }
+    # The tool came with Go 1.23. Two profiles of each kind are the least to compare.
+    compares = BUILDS > 1 and not subprocess.run(["go", "tool", "-n", "preprofile"], capture_output=True).returncode
     programs, profiles = {}, collections.defaultdict(list)
     for i in range(BUILDS):
         for name, profile in kinds.items():
             path = profile(i)
-            profiles[name].append(calls(path))
+            if compares:
+                profiles[name].append(calls(path))
             programs[name, i] = go_build(scratch("by-%s-%d" % (name, i)), path)
     ratios = {key: [] for key in programs}
     for _ in range(ROUNDS):
@@ -130,4 +134,5 @@ def pgo(show):
         medians = sorted(statistics.median(ratios[name, i]) for i in range(BUILDS))
         show("PGO by %s: CPU time, without: 1" % name, "%.3f (%.3f to %.3f)" % (
             statistics.median(of), medians[0], medians[-1]), "of %d programs, each by a profile of its own" % BUILDS)
-    show_calls(show, profiles)
+    if compares:
+        show_calls(show, profiles)

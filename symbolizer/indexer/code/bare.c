@@ -56,6 +56,12 @@ static void bare_run(const struct bare *b, struct bare_state *s, const struct ba
 		bare_state_lose_fp(s);
 }
 
+/* As far as it is known: code that realigns the stack does so for its calls. */
+static bool bare_stack_is_aligned(const struct bare_state *s)
+{
+	return s->is_realigned || !(s->sp % BARE_ALIGN);
+}
+
 /*
  * System V ABI, 3.2.2: the stack is aligned at a call. Assembly that calls its own functions need
  * not do that, and libx264's x264_trellis_*() do not. What looks like a function and is none, such
@@ -64,7 +70,7 @@ static void bare_run(const struct bare *b, struct bare_state *s, const struct ba
 static bool bare_may_call(const struct bare *b, struct bare_block *block,
 	const struct bare_state *s, const struct bare_instruction *i)
 {
-	return !bare_calls_outside(i) || s->is_realigned || !(s->sp % BARE_ALIGN) ||
+	return !bare_calls_outside(i) || bare_stack_is_aligned(s) ||
 	       !bare_root(b, block)->is_doubtful;
 }
 
@@ -141,7 +147,7 @@ static void bare_note_call(
 {
 	struct bare_block *root = bare_root(b, block);
 
-	if (s->is_realigned || !(s->sp % BARE_ALIGN))
+	if (bare_stack_is_aligned(s))
 		root->has_aligned_call = true;
 	else
 		root->has_other_call = true;
