@@ -54,6 +54,13 @@ static bool on_saw_news(void *context)
 	return news;
 }
 
+static bool on_left_much(void *context)
+{
+	const struct sampler *sampler = context;
+
+	return collect_left_much(sampler->collect);
+}
+
 /* ---- upkeep --------------------------------------------------------------------------------- */
 
 static void on_count(void *context)
@@ -161,6 +168,7 @@ int sampler_schedule_init(struct sampler *sampler)
 							.drain = on_drain,
 							.drained = on_drained,
 							.saw_news = on_saw_news,
+							.left_much = on_left_much,
 							.context = sampler,
 						});
 

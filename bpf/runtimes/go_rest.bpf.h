@@ -4,6 +4,7 @@
  * What an unfinished sample of a Go program ships in addition: the goroutine, and a piece of the
  * other stack (the goroutine's or its thread's) on which the walk will continue.
  */
+#include "bpf/runtimes/go_g.bpf.h"
 #include "bpf/runtimes/go_unwind.bpf.h"
 #include "bpf/scratch.bpf.h"
 #include "bpf/unwind/pieces.bpf.h"
@@ -14,10 +15,28 @@ enum {
 	GO_ARENA_HALVES = 8, /* 32 GiB */
 };
 
-/* Recognizes Go stacks by their address, for processes of which nothing is known yet. */
+/* Recognizes the stacks of Go before 1.26 by their address. */
 static __always_inline bool go_in_arena(__u64 address)
 {
 	return (address >> 32) - UNWIND_GO_ARENA < GO_ARENA_HALVES;
+}
+
+/*
+ * For processes of which nothing is known yet, not even whether they are Go: reads the bounds of a
+ * stack from where nearly all Go programs have the g of the thread.
+ */
+static __always_inline void go_guess_stack(const struct capture *t, struct unwind_fiber *g)
+{
+	const struct abi_runtime_go usual = { .g_tls_offset = GO_USUAL_TLS_OFFSET };
+	const struct runtime_place place = {
+		.thread_pointer = task_thread_pointer(t->task),
+		.state_register = task_state_register(t->interrupted, t->task),
+	};
+	__u64 address;
+
+	_Static_assert(ABI_GO_STACK_LOW == 0 && ABI_GO_STACK_HIGH == 1, "read together");
+	if (!go_read_g(&usual, place, &address) || read_user(g->head, 2 * sizeof(__u64), address))
+		g->head[ABI_GO_STACK_LOW] = g->head[ABI_GO_STACK_HIGH] = 0;
 }
 
 /*
@@ -29,15 +48,16 @@ static __always_inline bool go_in_arena(__u64 address)
 static __always_inline __u64 go_other_stack(const struct unwind_state *s)
 {
 	const struct unwind_fiber *g = &s->fiber;
+	bool home = go_is_on(g, s->sp);
 	__u64 waits = g->head[ABI_GO_SCHED_SP];
-	__u64 low = g->home ? g->head[ABI_GO_STACK_LOW] : s->sp;
-	__u64 high = g->home ? g->head[ABI_GO_STACK_HIGH] : s->sp + GO_SAME_STACK_BYTES;
+	__u64 low = home ? g->head[ABI_GO_STACK_LOW] : s->sp;
+	__u64 high = home ? g->head[ABI_GO_STACK_HIGH] : s->sp + GO_SAME_STACK_BYTES;
 	__u64 other = unwind_fp_leaves(s->fp, low, high);
 
-	if (!g->known)
-		return go_in_arena(other) != go_in_arena(s->sp) ? other : 0;
-	if (g->home)
+	if (home)
 		return other;
+	if (!g->known)
+		return go_is_on(g, other) || go_in_arena(other) != go_in_arena(s->sp) ? other : 0;
 	if (!go_is_on(g, other) || (waits < other && go_is_on(g, waits)))
 		other = waits;
 	return go_is_on(g, other) ? other : 0;
@@ -53,15 +73,27 @@ static __always_inline __u32 go_other_room(const struct unwind_fiber *g, __u64 a
 	return unwind_chunks_of(g->head[ABI_GO_STACK_HIGH] - address, ABI_UNFINISHED_OTHER_CHUNKS);
 }
 
-/* Bytes of the stack itself to read, from ADDRESS on: memory behind a goroutine's is readable. */
+/*
+ * Bytes of the stack itself to read, from where REST has it: memory behind a goroutine's is
+ * readable. The bounds that Go has for a thread that C code created are near where it was called.
+ */
 static __always_inline __u32 go_own_room(
-	struct task_struct *task, const struct unwind_fiber *g, __u64 address)
+	struct task_struct *task, const struct unwind_state *s, const struct abi_unwind_rest *rest)
 {
-	if (g->home)
-		return unwind_chunks_of(
+	const __u32 least = GO_UNKNOWN_CHUNKS * ABI_UNFINISHED_CHUNK_BYTES;
+	const struct unwind_fiber *g = &s->fiber;
+	__u64 address = rest->stack_address;
+
+	if (go_is_on(g, s->sp)) {
+		__u32 room = unwind_chunks_of(
 			g->head[ABI_GO_STACK_HIGH] - address, UNFINISHED_ALL_CHUNKS);
+
+		return g->known || room > least ? room : least;
+	}
 	if (!g->known && go_in_arena(address))
-		return GO_UNKNOWN_CHUNKS * ABI_UNFINISHED_CHUNK_BYTES;
+		return least;
+	if (!g->known && rest->other_address && go_is_on(g, rest->other_address))
+		return least;
 	return unwind_thread_room(task, address);
 }
 
@@ -70,12 +102,14 @@ static __always_inline __u32 go_own_room(
  * Returns how many bytes of both pieces together are useful.
  */
 static __always_inline __u32 go_rest(
-	struct task_struct *task, struct unwind_walk *walk, struct abi_unwind_rest *rest)
+	const struct capture *t, struct unwind_walk *walk, struct abi_unwind_rest *rest)
 {
-	const struct unwind_fiber *g = &walk->state.fiber;
+	struct unwind_fiber *g = &walk->state.fiber;
 	__u64 other;
 
 	go_read_goroutine(&walk->state);
+	if (!g->known)
+		go_guess_stack(t, g);
 	rest->fiber.address = g->known ? walk->state.runs.address : 0;
 	rest->fiber.thread = walk->state.runs.thread;
 	__builtin_memcpy(rest->fiber_head, g->head, sizeof(rest->fiber_head));
@@ -83,5 +117,5 @@ static __always_inline __u32 go_rest(
 	rest->other_address = other;
 	rest->other_room = go_other_room(g, other);
 	rest->other_bytes = rest->other_room;
-	return rest->other_room + go_own_room(task, g, rest->stack_address);
+	return rest->other_room + go_own_room(t->task, &walk->state, rest);
 }

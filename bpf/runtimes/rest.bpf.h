@@ -6,10 +6,10 @@
 /*
  * Sets the fiber in REST, and where the other stack's piece is. Returns how many bytes of both
  * pieces together are useful. Go's rules serve all processes: before anything is known of a
- * process, the addresses of its stacks show whether it is Go.
+ * process, a look at where Go keeps the thread's g shows whether it is.
  */
 static __always_inline __u32 runtime_rest(
-	struct task_struct *task, struct unwind_walk *walk, struct abi_unwind_rest *rest)
+	const struct capture *t, struct unwind_walk *walk, struct abi_unwind_rest *rest)
 {
-	return go_rest(task, walk, rest);
+	return go_rest(t, walk, rest);
 }

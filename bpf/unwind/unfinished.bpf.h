@@ -66,7 +66,7 @@ static __always_inline long unwind_ship(const struct capture *t, struct scratch 
 	to->rest.mapping = walk->mapping;
 	to->rest.stack_address = walk->state.sp & ~(ABI_UNFINISHED_CHUNK_BYTES - 1ULL);
 	/* May exceed the allowance once: half a stack would be of little use. */
-	wanted = runtime_rest(t->task, walk, &to->rest);
+	wanted = runtime_rest(t, walk, &to->rest);
 	bytes = unwind_read_stacks(wanted);
 	if (bytes > ABI_UNFINISHED_STACK_BYTES)
 		bytes = ABI_UNFINISHED_STACK_BYTES;

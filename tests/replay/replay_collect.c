@@ -250,6 +250,11 @@ int64_t collect_drain(struct collect *c, uint64_t until_ns)
 	return drain_rings(&c->drain, c->rings, c->ring_count, limit_ns);
 }
 
+bool collect_left_much(const struct collect *c)
+{
+	return c->drain.left_much;
+}
+
 uint32_t collect_next_window(struct collect *c)
 {
 	return ++c->window;

@@ -111,6 +111,22 @@ static void while_sampling_runs_the_newest_records_wait(void **state)
 	assert_true(drain_limit_ns(&f->drain, 0) >= before_ns);
 }
 
+/* The reader is not woken again for them. */
+static void much_that_is_too_new_is_told(void **state)
+{
+	struct fixture *f = *state;
+	const uint8_t raw[PERF_RING_BYTES / 8] = { 0 };
+
+	perf_ring_exit(&f->written[1], 100, 1);
+	assert_int_equal(drain(f, 50), 0);
+	assert_false(f->drain.left_much);
+	perf_ring_raw(&f->written[1], 200, raw, sizeof(raw));
+	assert_int_equal(drain(f, 150), 1);
+	assert_true(f->drain.left_much);
+	assert_int_equal(drain(f, 200), 1);
+	assert_false(f->drain.left_much);
+}
+
 static void an_earlier_limit_is_kept_and_a_later_one_is_not(void **state)
 {
 	struct fixture *f = *state;
@@ -178,6 +194,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		CASE(records_of_all_rings_are_delivered_by_time),
 		CASE(while_sampling_runs_the_newest_records_wait),
+		CASE(much_that_is_too_new_is_told),
 		CASE(an_earlier_limit_is_kept_and_a_later_one_is_not),
 		CASE(an_invalid_record_is_a_gap_up_to_now),
 		CASE(a_gap_on_demand_begins_with_the_last_record),

@@ -17,6 +17,7 @@ struct fixture {
 	int pipe[2];
 	int64_t records; /* what the next drains return */
 	bool news; /* what they say of what they read */
+	bool much; /* and of what they left */
 	unsigned int drains_run, followed; /* calls */
 	bool ends_loop; /* the next drain does */
 	bool in_order; /* `drained` was called after each drain, before anything else */
@@ -50,6 +51,13 @@ static bool saw_news(void *context)
 	return f->news;
 }
 
+static bool left_much(void *context)
+{
+	const struct fixture *f = context;
+
+	return f->much;
+}
+
 static int setup(void **state)
 {
 	struct fixture *f = calloc(1, sizeof(*f));
@@ -65,6 +73,7 @@ static int setup(void **state)
 					 .drain = drain,
 					 .drained = drained,
 					 .saw_news = saw_news,
+					 .left_much = left_much,
 					 .context = f,
 				 }),
 		0);
@@ -156,6 +165,21 @@ static void news_keep_drains_frequent_though_nothing_is_read(void **state)
 	assert_in_range(drains_in_a_second(f), 9, 10);
 }
 
+/* Their descriptor does not become ready again for them. */
+static void what_is_too_new_to_be_read_does_not_wait_for_the_timer(void **state)
+{
+	struct fixture *f = *state;
+	unsigned int before;
+
+	f->much = true;
+	drains_now(&f->drains);
+	before = f->drains_run;
+	f->much = false;
+	pass(f->loop, 2 * MS);
+	assert_int_equal(f->drains_run, before + 1);
+	assert_in_range(drains_in_a_second(f), 1, 2);
+}
+
 static void rings_that_cannot_be_read_are_tried_again(void **state)
 {
 	struct fixture *f = *state;
@@ -202,6 +226,7 @@ int main(void)
 		CASE(samples_of_what_is_known_are_read_less_often),
 		CASE(few_samples_are_read_even_less_often),
 		CASE(news_keep_drains_frequent_though_nothing_is_read),
+		CASE(what_is_too_new_to_be_read_does_not_wait_for_the_timer),
 		CASE(rings_that_cannot_be_read_are_tried_again),
 		CASE(a_drain_on_demand_is_like_the_others),
 		CASE(after_the_end_nothing_is_drained),

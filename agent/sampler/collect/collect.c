@@ -174,8 +174,14 @@ int64_t collect_drain(struct collect *c, uint64_t until_ns)
 	host_rings(rings, count);
 	delivered = drain_rings(&c->drain, rings, count, limit_ns);
 	cpu_events_forget_gone(c->cpus);
-	shared_maps_rings_read(c->maps);
+	if (!c->drain.left_much)
+		shared_maps_rings_read(c->maps);
 	return delivered;
+}
+
+bool collect_left_much(const struct collect *c)
+{
+	return c->drain.left_much;
 }
 
 /* ---- what goes to the kernel ---------------------------------------------------------------- */

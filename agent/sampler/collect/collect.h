@@ -139,6 +139,12 @@ int collect_fd(const struct collect *c);
  * records or a negative errno.
  */
 int64_t collect_drain(struct collect *c, uint64_t until_ns);
+/*
+ * Whether the last drain left a ring rather full: what filled it, and woke the reader, is newer
+ * than "now" was. Drain again soon: until then nothing wakes the reader again, and unfinished walks
+ * get no more room.
+ */
+bool collect_left_much(const struct collect *c);
 /* Begins a window, in which every stack is shipped again. Returns its number (from 1). */
 uint32_t collect_next_window(struct collect *c);
 /* Pauses or resumes the sampling of CPUs. Waits are still tracked during a pause. */

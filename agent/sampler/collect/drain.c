@@ -67,13 +67,25 @@ static void drain_bad(void *context, uint64_t time_ns, uint64_t bytes)
 	drain_gap(context, time_ns, clock_monotonic_ns());
 }
 
+static bool rings_hold_much(struct ring *const *rings, size_t count)
+{
+	for (size_t i = 0; i < count; i++) {
+		if (ring_holds_much(rings[i]))
+			return true;
+	}
+	return false;
+}
+
 int64_t drain_rings(struct drain *d, struct ring *const *rings, size_t count, uint64_t limit_ns)
 {
 	const struct merge_sink sink = {
 		.record = drain_record, .bad = drain_bad, .gap = drain_gap, .context = d
 	};
 
-	return merge_rings(&d->merge, rings, count, limit_ns, &sink);
+	int64_t delivered = merge_rings(&d->merge, rings, count, limit_ns, &sink);
+
+	d->left_much = rings_hold_much(rings, count);
+	return delivered;
 }
 
 void drain_report_gap(struct drain *d)

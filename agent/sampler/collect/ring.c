@@ -15,6 +15,7 @@ enum {
 	 * ring's end.
 	 */
 	RECORD_ALIGNMENT = 8,
+	MUCH_PART = 8,
 	KSYMBOL_NAME_OFFSET = 16, /* behind address, length, type and flags */
 };
 
@@ -170,6 +171,11 @@ bool ring_ends_in_loss(struct ring *r)
 bool ring_loss_is_known(const struct ring *r)
 {
 	return r->reported_at == r->at;
+}
+
+bool ring_holds_much(const struct ring *r)
+{
+	return r->head - r->at > r->size_bytes / MUCH_PART;
 }
 
 uint64_t ring_drop(struct ring *r)

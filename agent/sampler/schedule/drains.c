@@ -7,6 +7,8 @@
 #include "base/host.h"
 #include "base/log.h"
 
+/* To what is too new to be read. */
+static const uint64_t SETTLED_NS = 1000000;
 static const uint64_t ACTIVE_NS = 100000000;
 /*
  * While there are only samples of programs that are known. The sampler's own rings hold twice as
@@ -29,6 +31,8 @@ static uint64_t drains_interval_after(const struct drains *d, int64_t got)
 {
 	bool news = d->options.saw_news(d->options.context);
 
+	if (d->options.left_much(d->options.context))
+		return SETTLED_NS;
 	if (got < 0 || news)
 		return ACTIVE_NS;
 	return got > FEW_RECORDS ? CALM_NS : SLOW_NS;
