@@ -1,13 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """What profile-guided optimization gains by our profiles, beside what it gains by Go's own profile of the same
 load: a Markdown renderer (from the Go module proxy) with a fixed amount of work. Each profile is of the same CPU time:
-one of more samples has more of the call sites that are seldom met. Two profiles of one kind lead to programs that
-differ by some percent, so of each kind there are several, each of a profile of its own. All programs take turns, and
-each is compared with the one that was built without a profile in the same round. What the compiler reads of a profile
-are calls with weights: how much of that two profiles have in common does not depend on the machine's noise."""
+one of more samples has more of the call sites that are seldom met. Where the linker happens to place the functions
+changes a program's CPU time by as much as a profile does, so each profile's program, and the one without a profile, is
+linked several times with its functions in random order, and the mean is compared. All programs take turns. What the
+compiler reads of a profile are calls with weights: how much of that two profiles have in common does not depend on the
+machine's noise."""
 import collections
 import glob
 import itertools
+import math
 import os
 import shutil
 import statistics
@@ -16,15 +18,24 @@ import subprocess
 from fathom import FATHOM, ROOT, SOURCES, Workload, environment, ran, record, scratch
 
 SOURCE = os.path.join(SOURCES, "gomarkdown")
+PLAIN = "no profile"
 PROFILED, MEASURED = 2500, 150  # renderings, of some milliseconds each
-BUILDS = int(os.environ.get("PGO_BUILDS", "4"))  # of each kind
-ROUNDS = int(os.environ.get("PGO_ROUNDS", "12"))
+BUILDS = int(os.environ.get("PGO_BUILDS", "4"))  # profiles of each kind
+LAYOUTS = int(os.environ.get("PGO_LAYOUTS", "8"))  # orders of the functions, for each profile
+ROUNDS = int(os.environ.get("PGO_ROUNDS", "5"))
 
 
-def go_build(out, profile):
-    subprocess.run(["go", "build", "-pgo=" + profile, "-o", out, "."], cwd=SOURCE, check=True,
-                   env=dict(os.environ, GOFLAGS="-mod=mod"))
+def go_build(out, profile, layout=0):
+    """LAYOUT: a seed for the order of the functions, 0 for the linker's own."""
+    subprocess.run(["go", "build", "-pgo=" + profile, *(["-ldflags=-randlayout=%d" % layout] if layout else []),
+                    "-o", out, "."], cwd=SOURCE, check=True, env=dict(os.environ, GOFLAGS="-mod=mod"))
     return out
+
+
+def layouts():
+    """Go 1.22's linker was the first that can place functions in random order."""
+    usage = subprocess.run(["go", "tool", "link", "-h"], capture_output=True, text=True)
+    return range(1, LAYOUTS + 1) if "-randlayout" in usage.stdout + usage.stderr else [0]
 
 
 def text():
@@ -104,6 +115,14 @@ def cpu_ns(program, source, times=MEASURED, *profile):
     return int(out.split()[1])
 
 
+def ratio_of_means(of, to):
+    """The ratio of the means of two lists, and its standard error."""
+    def relative(sample):
+        return statistics.stdev(sample) / len(sample) ** .5 / statistics.mean(sample) if len(sample) > 1 else 0
+    ratio = statistics.mean(of) / statistics.mean(to)
+    return ratio, ratio * math.hypot(relative(of), relative(to))
+
+
 def pgo(show):
     if not shutil.which("go"):
         show("profile-guided optimization", "go is not installed")
@@ -117,22 +136,24 @@ def pgo(show):
     }
     # The tool came with Go 1.23. Two profiles of each kind are the least to compare.
     compares = BUILDS > 1 and not subprocess.run(["go", "tool", "-n", "preprofile"], capture_output=True).returncode
-    programs, profiles = {}, collections.defaultdict(list)
+    programs, profiles = collections.defaultdict(list), collections.defaultdict(list)
+    for layout in layouts():
+        programs[PLAIN].append(go_build(scratch("plain-%d" % layout), "off", layout))
     for i in range(BUILDS):
         for name, profile in kinds.items():
             path = profile(i)
             if compares:
                 profiles[name].append(calls(path))
-            programs[name, i] = go_build(scratch("by-%s-%d" % (name, i)), path)
-    ratios = {key: [] for key in programs}
+            for layout in layouts():
+                programs[name].append(go_build(scratch("by-%s-%d-%d" % (name, i, layout)), path, layout))
+    times = collections.defaultdict(list)
     for _ in range(ROUNDS):
-        before = cpu_ns(plain, source)
-        for key, program in programs.items():
-            ratios[key].append(cpu_ns(program, source) / before)
+        for program in sum(programs.values(), []):
+            times[program].append(cpu_ns(program, source))
+    medians = {name: [statistics.median(times[program]) for program in of] for name, of in programs.items()}
     for name in kinds:
-        of = sum((ratios[name, i] for i in range(BUILDS)), [])
-        medians = sorted(statistics.median(ratios[name, i]) for i in range(BUILDS))
-        show("PGO by %s: CPU time, without: 1" % name, "%.3f (%.3f to %.3f)" % (
-            statistics.median(of), medians[0], medians[-1]), "of %d programs, each by a profile of its own" % BUILDS)
+        ratio, error = ratio_of_means(medians[name], medians[PLAIN])
+        show("PGO by %s: CPU time, without: 1" % name, "%.3f ± %.3f" % (ratio, error),
+             "%d profiles, each linked in %d orders; ± one standard error" % (BUILDS, len(layouts())))
     if compares:
         show_calls(show, profiles)
