@@ -11,8 +11,9 @@ on its stack must have that goid and that label. Of both at least 99.9 % are rig
 goroutine's; where goids are not known, no sample has either. The last lines are a table. FULL=1 runs all versions and
 kinds instead of four cells; KINDS="static cgo" selects, CHURN=N makes N goroutines, HZ=N samples less often, TIMEOUT=S
 waits longer for a slow machine. RESULTS=FILE takes up a run that was interrupted: the table is added to FILE, and
-cells that it has as `ok` are not run again. PACKER names UPX where it is not in the path (Debian: upx-ucl).
-PROGRAMS=DIR takes the programs that are there: BUILD_ONLY=1 (and GOARCH) builds them for a machine without Go.
+cells that it has as `ok` are not run again. PACKER names UPX where it is not in the path (Debian 12 has upx-ucl in
+bookworm-backports). PROGRAMS=DIR takes the programs that are there: BUILD_ONLY=1 (and GOARCH) builds them for a
+machine without Go.
 """
 import collections
 import os
