@@ -10,6 +10,7 @@
 #include <cmocka.h>
 
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,6 +23,8 @@
 #include "base/log.h"
 #include "tests/unit/command_fixture.h"
 #include "tests/unit/command_sampler.h"
+
+enum { REST_MS = 10000 }; /* for what a terminal still has to deliver */
 
 static struct command_run run;
 
@@ -337,11 +340,36 @@ static void use_terminal(void *context)
 	setenv("TERM", user.name, 1);
 }
 
+/*
+ * Reads what TERMINAL's other END has written. What is written there arrives later, in order: a
+ * mark shows that all of it has.
+ */
+static void read_rest(int terminal, int end)
+{
+	static const char mark[] = "<end>";
+	struct pollfd readable = { .fd = terminal, .events = POLLIN };
+	char *found;
+
+	run.out_size = 0;
+	run.out[0] = 0;
+	assert_int_equal(write(end, mark, sizeof(mark) - 1), sizeof(mark) - 1);
+	while (!(found = strstr(run.out, mark))) {
+		ssize_t got;
+
+		assert_int_equal(poll(&readable, 1, REST_MS), 1);
+		got = read(terminal, run.out + run.out_size, sizeof(run.out) - 1 - run.out_size);
+		assert_true(got > 0);
+		run.out_size += (size_t)got;
+		run.out[run.out_size] = 0;
+	}
+	*found = 0;
+	run.out_size = (size_t)(found - run.out);
+}
+
 static void run_on_terminal(const char *words, const char *const *keys)
 {
 	struct winsize size = { .ws_row = 12, .ws_col = 70 };
 	struct termios before = { 0 }, after = { 0 };
-	ssize_t got;
 	int end;
 
 	user.terminal = posix_openpt(O_RDWR | O_NOCTTY | O_NONBLOCK);
@@ -354,10 +382,8 @@ static void run_on_terminal(const char *words, const char *const *keys)
 	run.prepare = use_terminal;
 	command_run(&run, words);
 	assert_int_equal(run.status, EXIT_DONE);
-	/* Reads the rest of the output, and checks that the modes of the terminal are restored. */
-	got = read(user.terminal, run.out, sizeof(run.out) - 1);
-	run.out_size = got > 0 ? (size_t)got : 0;
-	run.out[run.out_size] = 0;
+	read_rest(user.terminal, end);
+	/* The modes of the terminal are restored. */
 	assert_int_equal(tcgetattr(end, &after), 0);
 	assert_memory_equal(&before, &after, sizeof(before));
 	close(end);
