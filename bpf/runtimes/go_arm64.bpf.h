@@ -10,11 +10,11 @@ enum {
 	UNWIND_GO_FRAMED_CFA = 16,
 	UNWIND_GO_FRAME_BELOW_SP = 8, /* from its frame pointer to sp */
 	/*
-	 * Upper 32 bits of the address where the heap, and so goroutine stacks, begin: before 1.26,
-	 * which has it at random.
+	 * Upper 32 bits of the address where the heap, and so goroutine stacks, begin. Go 1.26
+	 * and newer choose that at random.
 	 */
 	UNWIND_GO_ARENA = 0x40,
-	GO_USUAL_TLS_OFFSET = ABI_GO_G_IN_REGISTER, /* in Go code */
+	GO_USUAL_TLS_OFFSET = ABI_GO_G_IN_REGISTER, /* of g, while Go code runs */
 };
 
 /* Reads what asmcgocall saved at the stack pointer: its g, and its depth on that stack. */

@@ -22,11 +22,12 @@ static __always_inline bool go_in_arena(__u64 address)
 }
 
 /*
- * For processes of which nothing is known yet, not even whether they are Go: reads the bounds of a
- * stack from where nearly all Go programs have the g of the thread.
+ * For processes of which nothing is known yet, not even whether they are Go: reads the bounds of
+ * the stack from where nearly all Go programs have the g of the thread, and sets `home`.
  */
-static __always_inline void go_guess_stack(const struct capture *t, struct unwind_fiber *g)
+static __always_inline void go_guess_stack(const struct capture *t, struct unwind_state *s)
 {
+	struct unwind_fiber *g = &s->fiber;
 	const struct abi_runtime_go usual = { .g_tls_offset = GO_USUAL_TLS_OFFSET };
 	const struct runtime_place place = {
 		.thread_pointer = task_thread_pointer(t->task),
@@ -37,6 +38,7 @@ static __always_inline void go_guess_stack(const struct capture *t, struct unwin
 	_Static_assert(ABI_GO_STACK_LOW == 0 && ABI_GO_STACK_HIGH == 1, "read together");
 	if (!go_read_g(&usual, place, &address) || read_user(g->head, 2 * sizeof(__u64), address))
 		g->head[ABI_GO_STACK_LOW] = g->head[ABI_GO_STACK_HIGH] = 0;
+	g->home = go_is_on(g, s->sp);
 }
 
 /*
@@ -48,13 +50,12 @@ static __always_inline void go_guess_stack(const struct capture *t, struct unwin
 static __always_inline __u64 go_other_stack(const struct unwind_state *s)
 {
 	const struct unwind_fiber *g = &s->fiber;
-	bool home = go_is_on(g, s->sp);
 	__u64 waits = g->head[ABI_GO_SCHED_SP];
-	__u64 low = home ? g->head[ABI_GO_STACK_LOW] : s->sp;
-	__u64 high = home ? g->head[ABI_GO_STACK_HIGH] : s->sp + GO_SAME_STACK_BYTES;
+	__u64 low = g->home ? g->head[ABI_GO_STACK_LOW] : s->sp;
+	__u64 high = g->home ? g->head[ABI_GO_STACK_HIGH] : s->sp + GO_SAME_STACK_BYTES;
 	__u64 other = unwind_fp_leaves(s->fp, low, high);
 
-	if (home)
+	if (g->home)
 		return other;
 	if (!g->known)
 		return go_is_on(g, other) || go_in_arena(other) != go_in_arena(s->sp) ? other : 0;
@@ -75,24 +76,22 @@ static __always_inline __u32 go_other_room(const struct unwind_fiber *g, __u64 a
 
 /*
  * Bytes of the stack itself to read, from where REST has it: memory behind a goroutine's is
- * readable. The bounds that Go has for a thread that C code created are near where it was called.
+ * readable. Bounds that are a guess may end too early: for a thread that C code created, Go itself
+ * estimates them.
  */
 static __always_inline __u32 go_own_room(
-	struct task_struct *task, const struct unwind_state *s, const struct abi_unwind_rest *rest)
+	struct task_struct *task, const struct unwind_fiber *g, const struct abi_unwind_rest *rest)
 {
 	const __u32 least = GO_UNKNOWN_CHUNKS * ABI_UNFINISHED_CHUNK_BYTES;
-	const struct unwind_fiber *g = &s->fiber;
-	__u64 address = rest->stack_address;
+	__u64 address = rest->stack_address, other = rest->other_address;
 
-	if (go_is_on(g, s->sp)) {
+	if (g->home) {
 		__u32 room = unwind_chunks_of(
 			g->head[ABI_GO_STACK_HIGH] - address, UNFINISHED_ALL_CHUNKS);
 
 		return g->known || room > least ? room : least;
 	}
-	if (!g->known && go_in_arena(address))
-		return least;
-	if (!g->known && rest->other_address && go_is_on(g, rest->other_address))
+	if (!g->known && (go_in_arena(address) || (other && go_is_on(g, other))))
 		return least;
 	return unwind_thread_room(task, address);
 }
@@ -104,12 +103,12 @@ static __always_inline __u32 go_own_room(
 static __always_inline __u32 go_rest(
 	const struct capture *t, struct unwind_walk *walk, struct abi_unwind_rest *rest)
 {
-	struct unwind_fiber *g = &walk->state.fiber;
+	const struct unwind_fiber *g = &walk->state.fiber;
 	__u64 other;
 
 	go_read_goroutine(&walk->state);
 	if (!g->known)
-		go_guess_stack(t, g);
+		go_guess_stack(t, &walk->state);
 	rest->fiber.address = g->known ? walk->state.runs.address : 0;
 	rest->fiber.thread = walk->state.runs.thread;
 	__builtin_memcpy(rest->fiber_head, g->head, sizeof(rest->fiber_head));
@@ -117,5 +116,5 @@ static __always_inline __u32 go_rest(
 	rest->other_address = other;
 	rest->other_room = go_other_room(g, other);
 	rest->other_bytes = rest->other_room;
-	return rest->other_room + go_own_room(t->task, &walk->state, rest);
+	return rest->other_room + go_own_room(t->task, g, rest);
 }

@@ -10,11 +10,11 @@ enum {
 	UNWIND_GO_FRAMED_CFA = 16,
 	UNWIND_GO_FRAME_BELOW_SP = 0, /* from its frame pointer to sp */
 	/*
-	 * Upper 32 bits of the address where the heap, and so goroutine stacks, begin: before 1.26,
-	 * which has it at random.
+	 * Upper 32 bits of the address where the heap, and so goroutine stacks, begin. Go 1.26
+	 * and newer choose that at random.
 	 */
 	UNWIND_GO_ARENA = 0xc0,
-	GO_USUAL_TLS_OFFSET = -8, /* of g, in programs without cgo and most with it */
+	GO_USUAL_TLS_OFFSET = -8, /* of g: in all programs without cgo, and most with it */
 };
 
 /* Reads what asmcgocall saved PLACE bytes above sp: its depth on its stack, and its g. */

@@ -3,19 +3,19 @@
 load: a Markdown renderer (from the Go module proxy) with a fixed amount of work. Each profile is of the same CPU time:
 one of more samples has more of the call sites that are seldom met. Where the linker happens to place the functions
 changes a program's CPU time by as much as a profile does, so each profile's program, and the one without a profile, is
-linked several times with its functions in random order, and the mean is compared. All programs take turns. What the
-compiler reads of a profile are calls with weights: how much of that two profiles have in common does not depend on the
-machine's noise."""
+linked several times with its functions in random order, and the mean is compared. All programs take turns, in another
+order each time. What the compiler reads of a profile are calls with weights: how much of that two profiles have in
+common does not depend on the machine's noise."""
 import collections
-import glob
 import itertools
 import math
 import os
+import random
 import shutil
 import statistics
 import subprocess
 
-from fathom import FATHOM, ROOT, SOURCES, Workload, environment, ran, record, scratch
+from fathom import FATHOM, SOURCES, Workload, environment, ran, record, scratch, text_of_docs
 
 SOURCE = os.path.join(SOURCES, "gomarkdown")
 PLAIN = "no profile"
@@ -36,15 +36,6 @@ def layouts():
     """Go 1.22's linker was the first that can place functions in random order."""
     usage = subprocess.run(["go", "tool", "link", "-h"], capture_output=True, text=True)
     return range(1, LAYOUTS + 1) if "-randlayout" in usage.stdout + usage.stderr else [0]
-
-
-def text():
-    path = scratch("text.md")
-    with open(path, "w") as out:
-        for name in sorted(glob.glob(os.path.join(ROOT, "docs/*.md"))):
-            with open(name) as f:
-                out.write(f.read())
-    return path
 
 
 def by_agent(program, source, seconds, store):
@@ -127,7 +118,7 @@ def pgo(show):
     if not shutil.which("go"):
         show("profile-guided optimization", "go is not installed")
         return
-    source, plain = text(), go_build(scratch("gomarkdown"), "off")
+    source, plain = text_of_docs(), go_build(scratch("gomarkdown"), "off")
     seconds = cpu_ns(plain, source, PROFILED) / 1e9
     kinds = {
         "Go's own profile": lambda _: by_go(plain, source),
@@ -136,24 +127,25 @@ def pgo(show):
     }
     # The tool came with Go 1.23. Two profiles of each kind are the least to compare.
     compares = BUILDS > 1 and not subprocess.run(["go", "tool", "-n", "preprofile"], capture_output=True).returncode
-    programs, profiles = collections.defaultdict(list), collections.defaultdict(list)
-    for layout in layouts():
+    programs, profiles, orders = collections.defaultdict(list), collections.defaultdict(list), layouts()
+    for layout in orders:
         programs[PLAIN].append(go_build(scratch("plain-%d" % layout), "off", layout))
     for i in range(BUILDS):
         for name, profile in kinds.items():
             path = profile(i)
             if compares:
                 profiles[name].append(calls(path))
-            for layout in layouts():
+            for layout in orders:
                 programs[name].append(go_build(scratch("by-%s-%d-%d" % (name, i, layout)), path, layout))
-    times = collections.defaultdict(list)
+    times, turns = collections.defaultdict(list), sum(programs.values(), [])
     for _ in range(ROUNDS):
-        for program in sum(programs.values(), []):
+        random.shuffle(turns)
+        for program in turns:
             times[program].append(cpu_ns(program, source))
     medians = {name: [statistics.median(times[program]) for program in of] for name, of in programs.items()}
     for name in kinds:
         ratio, error = ratio_of_means(medians[name], medians[PLAIN])
         show("PGO by %s: CPU time, without: 1" % name, "%.3f ± %.3f" % (ratio, error),
-             "%d profiles, each linked in %d orders; ± one standard error" % (BUILDS, len(layouts())))
+             "%d profiles, each linked in %d orders; ± one standard error" % (BUILDS, len(orders)))
     if compares:
         show_calls(show, profiles)

@@ -8,6 +8,7 @@ done() at the end. Exit 0 passed, 1 failed, 77 skipped with the reason as last l
 import atexit
 import collections
 import contextlib
+import glob
 import hashlib
 import json
 import os
@@ -87,6 +88,17 @@ def done():
 
 def scratch(name):
     return os.path.join(SCRATCH, name)
+
+
+def text_of_docs():
+    """Path of a file with all pages of docs/: Markdown for the workload gomarkdown."""
+    path = scratch("text.md")
+    if not os.path.exists(path):
+        with open(path, "w") as out:
+            for page in sorted(glob.glob(os.path.join(ROOT, "docs/*.md"))):
+                with open(page) as f:
+                    out.write(f.read())
+    return path
 
 
 def share(part, whole):

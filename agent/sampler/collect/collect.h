@@ -140,9 +140,9 @@ int collect_fd(const struct collect *c);
  */
 int64_t collect_drain(struct collect *c, uint64_t until_ns);
 /*
- * Whether the last drain left a ring rather full: what filled it, and woke the reader, is newer
- * than "now" was. Drain again soon: until then nothing wakes the reader again, and unfinished walks
- * get no more room.
+ * Whether the last drain left much in a ring: it filled, and woke the reader, in the last 200 us.
+ * Nothing wakes the reader for that again, so drain again soon. Until then unfinished walks get no
+ * more room.
  */
 bool collect_left_much(const struct collect *c);
 /* Begins a window, in which every stack is shipped again. Returns its number (from 1). */

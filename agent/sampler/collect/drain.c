@@ -81,7 +81,6 @@ int64_t drain_rings(struct drain *d, struct ring *const *rings, size_t count, ui
 	const struct merge_sink sink = {
 		.record = drain_record, .bad = drain_bad, .gap = drain_gap, .context = d
 	};
-
 	int64_t delivered = merge_rings(&d->merge, rings, count, limit_ns, &sink);
 
 	d->left_much = rings_hold_much(rings, count);

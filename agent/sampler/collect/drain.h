@@ -17,7 +17,7 @@ struct drain {
 	struct mapped_files files; /* the other halves of mapping records */
 	struct merge merge;
 	bool sampling; /* while it runs, the newest records may be incomplete */
-	bool left_much; /* too new for the last drain_rings(), in a ring (ring_holds_much()) */
+	bool left_much; /* the last drain_rings(), since it was too new (ring_holds_much()) */
 };
 
 /* Uses the probes, the metrics and the handlers of OPTIONS. Returns -ENOMEM. */

@@ -15,7 +15,7 @@ enum {
 	 * ring's end.
 	 */
 	RECORD_ALIGNMENT = 8,
-	MUCH_PART = 8,
+	MUCH_PART = 8, /* more than size / MUCH_PART is much */
 	KSYMBOL_NAME_OFFSET = 16, /* behind address, length, type and flags */
 };
 

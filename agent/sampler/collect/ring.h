@@ -70,7 +70,7 @@ const uint8_t *ring_record(const struct ring *r, size_t size, uint8_t *scratch);
 void ring_pop(struct ring *r, uint64_t time_ns, size_t size);
 /* Gives the space of all popped records back to the kernel. */
 void ring_release(struct ring *r);
-/* Whether what was there at the last look and is unread still takes more than 1/8 of the ring. */
+/* Whether records that ring_look() saw, and that were not read since, take more than 1/8 of it. */
 bool ring_holds_much(const struct ring *r);
 /* Skips everything up to the head as last looked at. Returns its bytes. */
 uint64_t ring_drop(struct ring *r);

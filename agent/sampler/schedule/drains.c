@@ -7,7 +7,7 @@
 #include "base/host.h"
 #include "base/log.h"
 
-/* To what is too new to be read. */
+/* If the last drain left much: by then it is old enough to be read. */
 static const uint64_t SETTLED_NS = 1000000;
 static const uint64_t ACTIVE_NS = 100000000;
 /*

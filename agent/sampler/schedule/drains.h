@@ -4,7 +4,8 @@
  * When the rings are drained: as soon as one of them is rather full, which its descriptor says, and
  * else by a timer, which bounds how late a new process, module or program of a runtime is noticed.
  * The timer slows down while nothing new happens: at low rates, waking up is most of what
- * sampling costs. If what filled a ring is too new to be read yet, the next drain comes at once.
+ * sampling costs. If what filled a ring is too new to be read yet, the next drain comes
+ * within a millisecond.
  * One thread, the loop's.
  */
 #include <stdbool.h>
