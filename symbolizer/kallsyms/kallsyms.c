@@ -214,6 +214,12 @@ int kallsyms_create(int fd, struct kallsyms **ret_kallsyms)
 	return 0;
 }
 
+int kallsyms_create_empty(struct kallsyms **ret_kallsyms)
+{
+	*ret_kallsyms = calloc(1, sizeof(**ret_kallsyms));
+	return *ret_kallsyms ? 0 : -ENOMEM;
+}
+
 void kallsyms_destroy(struct kallsyms *k)
 {
 	if (!k)
@@ -249,6 +255,15 @@ static uint64_t kallsyms_next_start(const struct kallsyms *k, uint64_t kaddr)
 	return count < k->region_count ? k->regions[count].base : 0;
 }
 
+/* Ends TENANT where the next symbol begins if it may claim too much. */
+static void kallsyms_cut_tenant(const struct kallsyms *k, struct ksym_tenant *tenant)
+{
+	uint64_t next = tenant->at_most ? kallsyms_next_start(k, tenant->start) : 0;
+
+	if (next)
+		tenant->size = (uint32_t)MIN(tenant->size, next - tenant->start);
+}
+
 /*
  * The records of BPF trampolines say that each has a page, but since Linux 6.8 several share one,
  * with each other and with programs.
@@ -262,12 +277,8 @@ static struct ksym_tenant kallsyms_tenant_of(
 		.name = (char *)event->name,
 		.at_most = event->bpf && strncmp(event->name, "bpf_prog_", 9) != 0,
 	};
-	uint64_t next = 0;
 
-	if (tenant.at_most)
-		next = kallsyms_next_start(k, event->start);
-	if (next)
-		tenant.size = (uint32_t)MIN(tenant.size, next - event->start);
+	kallsyms_cut_tenant(k, &tenant);
 	return tenant;
 }
 
@@ -316,6 +327,14 @@ void kallsyms_forget(struct kallsyms *k, uint64_t before_ns)
 	*link = NULL;
 }
 
+static struct ksym_tenants kallsyms_take_tenants(struct kallsyms *k)
+{
+	struct ksym_tenants tenants = k->tenants;
+
+	k->tenants = (struct ksym_tenants){ 0 };
+	return tenants;
+}
+
 int kallsyms_replace(struct kallsyms **k, struct kallsyms *newer, uint64_t now_ns)
 {
 	size_t count = 0;
@@ -324,12 +343,24 @@ int kallsyms_replace(struct kallsyms **k, struct kallsyms *newer, uint64_t now_n
 		count++;
 	if (count > MAX_BEFORE)
 		return -E2BIG;
-	newer->tenants = (*k)->tenants;
-	(*k)->tenants = (struct ksym_tenants){ 0 };
+	newer->tenants = kallsyms_take_tenants(*k);
 	(*k)->replaced_ns = now_ns;
 	newer->before = *k;
 	*k = newer;
 	return 0;
+}
+
+void kallsyms_read_over(struct kallsyms **k, struct kallsyms *newer)
+{
+	struct ksym_tenants *t = &newer->tenants;
+
+	*t = kallsyms_take_tenants(*k);
+	for (size_t i = 0; i < t->there_count; i++)
+		kallsyms_cut_tenant(newer, &t->there[i]);
+	for (size_t i = 0; i < t->past_count; i++)
+		kallsyms_cut_tenant(newer, &t->past[i]);
+	kallsyms_destroy(*k);
+	*k = newer;
 }
 
 /* ---- the whole ----------------------------------------------------------------------------- */

@@ -41,6 +41,8 @@ struct kallsyms_marks {
 
 /* Reads an open /proc/kallsyms. Returns -EACCES if every address reads as 0 (kptr_restrict). */
 int kallsyms_create(int fd, struct kallsyms **ret_kallsyms);
+/* A table without symbols, for the changes before one is read. Returns 0 or -ENOMEM. */
+int kallsyms_create_empty(struct kallsyms **ret_kallsyms);
 void kallsyms_destroy(struct kallsyms *k);
 /*
  * Reads an open /proc/modules: where modules begin. Without it, or for a module that it does not
@@ -85,6 +87,8 @@ void kallsyms_forget(struct kallsyms *k, uint64_t before_ns);
  * name until then. Returns -E2BIG if too many older tables are still kept.
  */
 int kallsyms_replace(struct kallsyms **k, struct kallsyms *newer, uint64_t now_ns);
+/* Replaces *K, which is empty but for its changes, by NEWER. */
+void kallsyms_read_over(struct kallsyms **k, struct kallsyms *newer);
 const struct kallsyms_marks *kallsyms_marks(const struct kallsyms *k);
 /* [_stext, _etext) of the kernel itself. */
 void kallsyms_text(const struct kallsyms *k, uint64_t *ret_start, uint64_t *ret_end);

@@ -317,6 +317,40 @@ static void a_program_that_was_gone_before_they_were_read_has_a_name(void **stat
 	assert_string_equal(name_at(f, MODULE), "first_work");
 }
 
+/* Reading takes 0.1 s, in which the rings would not be read. */
+static void a_change_does_not_wait_for_the_symbols(void **state)
+{
+	struct fixture *f = *state;
+	struct ksymbol symbol;
+	uint32_t first;
+
+	assert_int_equal(came(f, PROGRAM, "bpf_prog_a"), 0);
+	first = kernel_symbols_tenant(f->symbols, PROGRAM + 8);
+	went(f, PROGRAM, "bpf_prog_a", 1000);
+	assert_int_equal(came(f, PROGRAM, "bpf_prog_b"), 0);
+	assert_false(kernel_symbols_are_read(f->symbols));
+	assert_int_not_equal(kernel_symbols_tenant(f->symbols, PROGRAM + 8), first);
+	assert_string_equal(name_at(f, PROGRAM + 8), "bpf_prog_b");
+	assert_true(
+		kallsyms_lookup_of(kernel_symbols_table(f->symbols), PROGRAM + 8, first, &symbol));
+	assert_string_equal(symbol.name, "bpf_prog_a");
+}
+
+/* The record claims a page, and where others begin in it is known once they are read. */
+static void a_trampoline_ends_where_what_was_there_before_it_begins(void **state)
+{
+	struct fixture *f = *state;
+	const struct kallsyms_event event = { PROGRAM, 4096, true, "bpf_trampoline_1", 1000 };
+	const uint64_t other = PROGRAM + 0x200;
+
+	put(f, "kallsyms",
+		"ffffffff81000000 T _stext\nffffffff81002000 T _etext\n"
+		"ffffffffc2000200 t bpf_prog_before\t[bpf]\n");
+	assert_int_equal(kernel_symbols_change(f->symbols, &event, false), 0);
+	assert_string_equal(name_at(f, PROGRAM + 8), "bpf_trampoline_1");
+	assert_string_equal(name_at(f, other + 8), "bpf_prog_before");
+}
+
 #define TEXT_SYMBOLS                    \
 	"ffffffff81000000 T _stext\n"   \
 	"ffffffff81000010 t schedule\n" \
@@ -495,6 +529,8 @@ int main(void)
 		CASE_UNREAD(symbols_that_are_being_read_may_be_forgotten),
 		CASE_UNREAD(nothing_is_read_before_the_first_question),
 		CASE_UNREAD(a_program_that_was_gone_before_they_were_read_has_a_name),
+		CASE_UNREAD(a_change_does_not_wait_for_the_symbols),
+		CASE_UNREAD(a_trampoline_ends_where_what_was_there_before_it_begins),
 		CASE_UNREAD(address_of_the_kernels_unwind_tables_is_reported),
 		CASE_UNREAD(inconsistent_unwind_tables_are_not_reported),
 		CASE_UNREAD(a_kernel_without_unwind_tables_has_none),

@@ -33,7 +33,8 @@ struct kernel_symbols_reading {
 struct kernel_symbols {
 	int proc_fd;
 	struct metrics *metrics;
-	struct kallsyms *table; /* NULL: not read yet, or hidden */
+	struct kallsyms *table; /* until it is read, only what came and went meanwhile */
+	bool read;
 	bool hidden; /* or cannot be read at all: not tried again */
 	bool begun; /* kernel_symbols_begin() has returned true */
 	bool postponed; /* it could not be read so far, which was logged */
@@ -126,21 +127,24 @@ static void kernel_symbols_start(struct kernel_symbols *k)
 	reading->runs = !host_current && !thread_start(&reading->thread, kernel_symbols_run, k);
 }
 
-/* Waits for the thread and takes what it has read. Returns its error. */
-static int kernel_symbols_join(struct kernel_symbols *k)
+/* Waits for the thread. Returns its error. */
+static int kernel_symbols_join(struct kernel_symbols *k, struct kallsyms **ret_table)
 {
 	pthread_join(k->reading.thread, NULL);
 	k->reading.runs = false;
-	k->table = k->reading.table;
+	*ret_table = k->reading.table;
 	return k->reading.err;
 }
 
 int kernel_symbols_create(int proc_fd, struct metrics *metrics, struct kernel_symbols **ret_symbols)
 {
 	struct kernel_symbols *k = calloc(1, sizeof(*k));
+	int err = k ? kallsyms_create_empty(&k->table) : -ENOMEM;
 
-	if (!k)
-		return -ENOMEM;
+	if (err) {
+		free(k);
+		return err;
+	}
 	k->proc_fd = proc_fd;
 	k->metrics = metrics;
 	*ret_symbols = k;
@@ -149,10 +153,12 @@ int kernel_symbols_create(int proc_fd, struct metrics *metrics, struct kernel_sy
 
 void kernel_symbols_destroy(struct kernel_symbols *k)
 {
+	struct kallsyms *unused;
+
 	if (!k)
 		return;
-	if (k->reading.runs)
-		(void)kernel_symbols_join(k);
+	if (k->reading.runs && !kernel_symbols_join(k, &unused))
+		kallsyms_destroy(unused);
 	kallsyms_destroy(k->table);
 	free(k);
 }
@@ -176,13 +182,19 @@ static bool kernel_symbols_must_wait(const struct kernel_symbols *k)
 
 const struct kallsyms *kernel_symbols_table(struct kernel_symbols *k)
 {
+	struct kallsyms *table;
 	int err;
 
-	if (k->table || k->hidden || kernel_symbols_must_wait(k))
+	if (k->read)
 		return k->table;
-	err = k->reading.runs ? kernel_symbols_join(k) : kernel_symbols_read(k, &k->table);
-	if (!err)
+	if (k->hidden || kernel_symbols_must_wait(k))
+		return NULL;
+	err = k->reading.runs ? kernel_symbols_join(k, &table) : kernel_symbols_read(k, &table);
+	if (!err) {
+		kallsyms_read_over(&k->table, table);
+		k->read = true;
 		return k->table;
+	}
 	if (failure_is_transient(err)) {
 		kernel_symbols_postpone(k, err);
 		return NULL;
@@ -201,7 +213,7 @@ const struct kallsyms *kernel_symbols_table(struct kernel_symbols *k)
 
 bool kernel_symbols_are_read(const struct kernel_symbols *k)
 {
-	return k->table || k->hidden;
+	return k->read || k->hidden;
 }
 
 bool kernel_symbols_begin(struct kernel_symbols *k)
@@ -249,7 +261,7 @@ bool kernel_symbols_unwind_tables(struct kernel_symbols *k, struct abi_kernel_ta
 
 size_t kernel_symbols_bytes(const struct kernel_symbols *k)
 {
-	return k->table ? kallsyms_bytes(k->table) : 0;
+	return k->read ? kallsyms_bytes(k->table) : 0;
 }
 
 int kernel_symbols_change(struct kernel_symbols *k, const struct kallsyms_event *event, bool gone)
@@ -257,7 +269,7 @@ int kernel_symbols_change(struct kernel_symbols *k, const struct kallsyms_event 
 	size_t refused;
 	int err;
 
-	if (!kernel_symbols_table(k))
+	if (k->hidden)
 		return -EACCES;
 	refused = kallsyms_refused(k->table);
 	err = gone ? kallsyms_gone(k->table, event) : kallsyms_add(k->table, event);
@@ -268,18 +280,17 @@ int kernel_symbols_change(struct kernel_symbols *k, const struct kallsyms_event 
 
 uint32_t kernel_symbols_tenant(const struct kernel_symbols *k, uint64_t kaddr)
 {
-	return k->table ? kallsyms_tenant(k->table, kaddr) : 0;
+	return kallsyms_tenant(k->table, kaddr);
 }
 
 uint64_t kernel_symbols_epoch(const struct kernel_symbols *k)
 {
-	return k->table ? kallsyms_epoch(k->table) : 0;
+	return kallsyms_epoch(k->table);
 }
 
 void kernel_symbols_forget(struct kernel_symbols *k, uint64_t before_ns)
 {
-	if (k->table)
-		kallsyms_forget(k->table, before_ns);
+	kallsyms_forget(k->table, before_ns);
 }
 
 bool kernel_symbols_renew(struct kernel_symbols *k, uint64_t now_ns)
@@ -287,7 +298,7 @@ bool kernel_symbols_renew(struct kernel_symbols *k, uint64_t now_ns)
 	struct kallsyms *newer;
 	uint64_t modules;
 
-	if (!k->table)
+	if (!k->read)
 		return false;
 	if (kernel_modules_hash(k->proc_fd, &modules))
 		return false;

@@ -45,11 +45,11 @@ bool kernel_symbols_begin(struct kernel_symbols *k);
 bool kernel_symbols_unwind_tables(struct kernel_symbols *k, struct abi_kernel_tables *ret_tables);
 size_t kernel_symbols_bytes(const struct kernel_symbols *k);
 /*
- * Applies a PERF_RECORD_KSYMBOL: a symbol was added, or is GONE. Returns -EACCES if there is no
- * table, as above. A symbol that does not fit is counted.
+ * Applies a PERF_RECORD_KSYMBOL: a symbol was added, or is GONE. Never waits for the symbols to be
+ * read. Returns -EACCES if the kernel is known to hide them. A symbol that does not fit is counted.
  */
 int kernel_symbols_change(struct kernel_symbols *k, const struct kallsyms_event *event, bool gone);
-/* As kallsyms_tenant() and kallsyms_epoch(); 0 as long as there is no table. */
+/* As kallsyms_tenant() and kallsyms_epoch(), of the changes so far. */
 uint32_t kernel_symbols_tenant(const struct kernel_symbols *k, uint64_t kaddr);
 uint64_t kernel_symbols_epoch(const struct kernel_symbols *k);
 /*
