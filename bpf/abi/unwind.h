@@ -119,7 +119,8 @@ enum abi_unwind_page_flags {
 
 /* Where the caller's value of a register is. */
 enum abi_register_rule {
-	ABI_REG_SAME = 0, /* not saved: unchanged (fp), or in the link register (ra, arm64) */
+	/* Not saved: unchanged (fp), or in the link register (ra; x86_64: in rdi, by vfork()). */
+	ABI_REG_SAME = 0,
 	ABI_REG_AT_CFA = 1, /* *(cfa + off) */
 	ABI_REG_UNDEFINED = 2,
 	ABI_REG_UNSUPPORTED = 3,
@@ -135,7 +136,7 @@ enum abi_register_rule {
 struct abi_unwind_rule {
 	abi_u8 cfa; /* enum abi_cfa */
 	abi_u8 fp; /* enum abi_register_rule */
-	abi_u8 ra; /* enum abi_register_rule; x86_64: always at cfa - 8 */
+	abi_u8 ra; /* enum abi_register_rule; x86_64: at cfa - 8, or ABI_REG_SAME */
 	abi_u8 extra; /* DWARF register (ABI_CFA_REG), a runtime's own, else ABI_UNWIND_* */
 	int cfa_off;
 	short fp_off, ra_off; /* from the CFA */

@@ -46,6 +46,12 @@ UNWIND_INLINE bool unwind_is_indirect_call(__u64 code)
 	return false;
 }
 
+UNWIND_INLINE __u64 unwind_least_frame(const struct abi_unwind_rule *rule)
+{
+	(void)rule;
+	return UNWIND_MIN_FRAME_BYTES;
+}
+
 /* Strips the pointer authentication code, the bits above the 48 of an address. */
 UNWIND_INLINE __u64 unwind_plain_code(__u64 pc)
 {

@@ -132,6 +132,12 @@ UNWIND_INLINE bool unwind_by_edge(struct unwind_state *s)
 	return unwind_to(s, pc, s->sp + 8 * (__u64)words + 8, fp) == ABI_UNWIND_GOES_ON;
 }
 
+/* The bytes that a frame of RULE has at least: a return address unless a register holds it. */
+UNWIND_INLINE __u64 unwind_least_frame(const struct abi_unwind_rule *rule)
+{
+	return rule->ra == ABI_REG_SAME ? 0 : UNWIND_MIN_FRAME_BYTES;
+}
+
 UNWIND_INLINE __u64 unwind_plain_code(__u64 pc)
 {
 	return pc;
@@ -175,6 +181,10 @@ UNWIND_INLINE int unwind_return_address(
 {
 	if (rule->ra == ABI_REG_UNDEFINED)
 		return ABI_UNWIND_ROOT;
+	if (rule->ra == ABI_REG_SAME) {
+		*ret_pc = s->lr;
+		return s->lr ? ABI_UNWIND_GOES_ON : ABI_UNWIND_BAD_REGISTER;
+	}
 	return unwind_word(s, cfa - 8, ret_pc) ? ABI_UNWIND_UNREADABLE : ABI_UNWIND_GOES_ON;
 }
 

@@ -105,6 +105,7 @@ static __always_inline bool regs_of_user(
 		state->pc = interrupted->rip;
 		state->sp = interrupted->rsp;
 		state->fp = interrupted->rbp;
+		state->lr = interrupted->rdi;
 		state->kept[ABI_KEPT_R12] = interrupted->r12;
 		state->kept[ABI_KEPT_RBX] = interrupted->rbx;
 		return interrupted->cs == CODE_SEGMENT_64;
@@ -114,6 +115,7 @@ static __always_inline bool regs_of_user(
 	state->pc = regs_saved_pc(state, regs);
 	state->sp = regs->rsp;
 	state->fp = regs->rbp;
+	state->lr = regs->rdi;
 	state->kept[ABI_KEPT_R12] = regs->r12;
 	state->kept[ABI_KEPT_RBX] = regs->rbx;
 	return regs->cs == CODE_SEGMENT_64;

@@ -41,7 +41,8 @@ struct unwind_state {
 	const struct unwind_memory *memory;
 #endif
 	__u64 pc, sp, fp;
-	__u64 lr; /* arm64, in a frame that has not stored it; else 0 */
+	/* arm64, in a frame that has not stored it; x86_64: rdi, in the innermost frame; else 0 */
+	__u64 lr;
 	__u64 kept[ABI_KEPT_REGISTERS]; /* x86_64; 0 = not known */
 	__u64 is_return; /* 1 = pc is a return address, the call is before it */
 	struct abi_unwind_fiber runs; /* what the thread runs, as read for the sample */

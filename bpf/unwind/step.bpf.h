@@ -384,7 +384,7 @@ UNWIND_INLINE int unwind_by_rule(struct unwind_state *s, const struct abi_unwind
 		return end;
 	if (rule->cfa >= ABI_CFA_RUNTIME)
 		cfa = s->sp + (__s64)rule->cfa_off;
-	if ((cfa & 7) || cfa < s->sp + UNWIND_MIN_FRAME_BYTES)
+	if ((cfa & 7) || cfa < s->sp + unwind_least_frame(rule))
 		return ABI_UNWIND_BAD_REGISTER;
 	if (unwind_caller_fp(s, rule, cfa, &fp))
 		return ABI_UNWIND_UNREADABLE;

@@ -21,7 +21,7 @@
 #include "symbolizer/indexer/builder.h"
 #include "symbolizer/index/unwind.h"
 
-enum { MAX_SHOWN = 10, MAX_MACHINE_OPS = 3 };
+enum { MAX_SHOWN = 10, MAX_MACHINE_OPS = 3, DWARF_RDI = 5 };
 
 enum { ENTRY_BYTES = 256 /* at a file's entry point, as in symbolizer/indexer/cfi/unwind.c */ };
 
@@ -105,7 +105,8 @@ static struct words words_of(const struct compare *c, const struct abi_unwind_ru
 		snprintf(w.text, sizeof(w.text), "%s fp %s ra %s", cfa,
 			register_words(r->fp, r->fp_off), register_words(r->ra, r->ra_off));
 	else
-		snprintf(w.text, sizeof(w.text), "%s fp %s", cfa, register_words(r->fp, r->fp_off));
+		snprintf(w.text, sizeof(w.text), "%s fp %s%s", cfa,
+			register_words(r->fp, r->fp_off), r->ra == ABI_REG_SAME ? " ra rdi" : "");
 	return w;
 }
 
@@ -169,7 +170,8 @@ static bool cfa_words(const struct compare *c, Dwarf_Frame *frame, char *text, s
 	return true;
 }
 
-enum place { PLACE_SAME, PLACE_UNDEFINED, PLACE_CFA, PLACE_FP, PLACE_OTHER };
+/* PLACE_RDI: in that register, where vfork() has its return address. */
+enum place { PLACE_SAME, PLACE_UNDEFINED, PLACE_CFA, PLACE_FP, PLACE_RDI, PLACE_OTHER };
 
 static enum place place_of(
 	const struct compare *c, Dwarf_Frame *frame, unsigned int reg, int *ret_offset)
@@ -184,6 +186,8 @@ static enum place place_of(
 		return ops ? PLACE_UNDEFINED : PLACE_SAME;
 	if (ops[count - 1].atom == DW_OP_stack_value)
 		return PLACE_OTHER;
+	if (!c->is_arm && count == 1 && ops[0].atom == DW_OP_regx && ops[0].number == DWARF_RDI)
+		return PLACE_RDI;
 	/* An expression finds the CFA on its stack. */
 	if (count == 2 && ops[1].atom == DW_OP_breg0 + c->fp) {
 		*ret_offset = (int)ops[1].number;
@@ -205,6 +209,7 @@ static const char *place_words(enum place place, int offset)
 		[PLACE_UNDEFINED] = ABI_REG_UNDEFINED,
 		[PLACE_CFA] = ABI_REG_AT_CFA,
 		[PLACE_FP] = ABI_REG_AT_FP,
+		[PLACE_RDI] = ABI_REG_UNSUPPORTED,
 		[PLACE_OTHER] = ABI_REG_UNSUPPORTED,
 	};
 
@@ -234,13 +239,14 @@ static struct words theirs(const struct compare *c, Dwarf_Frame *frame, struct e
 		ra = PLACE_OTHER;
 	if (!cfa_words(c, frame, cfa, sizeof(cfa)))
 		return (struct words){ "unsupported" };
-	if (!c->is_arm && (ra != PLACE_CFA || ra_offset != -8))
+	if (!c->is_arm && ra != PLACE_RDI && (ra != PLACE_CFA || ra_offset != -8))
 		return (struct words){ "unsupported" };
 	if (c->is_arm)
 		snprintf(w.text, sizeof(w.text), "%s fp %s ra %s", cfa, place_words(fp, fp_offset),
 			place_words(ra == PLACE_FP ? PLACE_OTHER : ra, ra_offset));
 	else
-		snprintf(w.text, sizeof(w.text), "%s fp %s", cfa, place_words(fp, fp_offset));
+		snprintf(w.text, sizeof(w.text), "%s fp %s%s", cfa, place_words(fp, fp_offset),
+			ra == PLACE_RDI ? " ra rdi" : "");
 	return w;
 }
 

@@ -194,7 +194,9 @@ static void expressions_that_are_not(void **)
 static void return_addresses(void **)
 {
 	assert_string_equal(X86(UNDEFINED(16)), "end");
-	assert_string_equal(X86(0x09, 16, 5), "unsupported"); /* in rdi: vfork */
+	assert_string_equal(X86(0x09, 16, 5), "sp+8 fp=same ra=same"); /* in rdi: vfork */
+	assert_string_equal(X86(0x09, 16, 5, 0x0d, 6), "unsupported");
+	assert_string_equal(X86(0x09, 16, 2), "unsupported");
 	assert_string_equal(X86(OFFSET(16, 2)), "unsupported");
 	assert_string_equal(X86(UNDEFINED(16), RESTORE(16)), "sp+8 fp=same ra=[cfa-8]");
 }

@@ -128,6 +128,21 @@ static void leaf_without_a_frame(void **state)
 	assert_int_equal(f->state.is_return, 1);
 }
 
+/* vfork() has taken its return address from the stack and holds it in rdi. */
+static void return_address_in_a_register(void **state)
+{
+	struct fixture *f = *state;
+	struct abi_unwind_rule rule = rule_sp(0);
+
+	rule.ra = ABI_REG_SAME;
+	rule.ra_off = 0;
+	f->state.lr = CALLER;
+	assert_int_equal(by_rule(f, rule), ABI_UNWIND_GOES_ON);
+	expect_at(f, CALLER, STACK, 0xdead);
+	/* A caller has called since: its registers are not known. */
+	assert_int_equal(by_rule(f, rule), ABI_UNWIND_BAD_REGISTER);
+}
+
 static void frame_pointer_comes_back_from_the_stack(void **state)
 {
 	struct fixture *f = *state;
@@ -157,7 +172,9 @@ static void realigned_stack_has_it_where_the_frame_pointer_is(void **state)
 static void cfa_saved_on_the_stack(void **state)
 {
 	struct fixture *f = *state;
-	struct abi_unwind_rule rule = { .cfa = ABI_CFA_DEREF_SP, .cfa_off = 16, .ra_off = 8 };
+	struct abi_unwind_rule rule = {
+		.cfa = ABI_CFA_DEREF_SP, .cfa_off = 16, .ra = ABI_REG_AT_CFA, .ra_off = 8
+	};
 
 	f->words[2] = STACK + 72;
 	f->words[9] = CALLER;
@@ -168,7 +185,7 @@ static void cfa_saved_on_the_stack(void **state)
 static void plt_entry_before_and_after_its_push(void **state)
 {
 	struct fixture *f = *state;
-	struct abi_unwind_rule rule = { .cfa = ABI_CFA_PLT, .cfa_off = 11 };
+	struct abi_unwind_rule rule = { .cfa = ABI_CFA_PLT, .cfa_off = 11, .ra = ABI_REG_AT_CFA };
 
 	f->words[0] = OTHER;
 	f->words[1] = CALLER;
@@ -707,6 +724,7 @@ int main(void)
 		STEP_TEST(negative_offsets_keep_their_sign),
 #ifdef __x86_64__
 		STEP_TEST(leaf_without_a_frame),
+		STEP_TEST(return_address_in_a_register),
 		STEP_TEST(frame_pointer_comes_back_from_the_stack),
 		STEP_TEST(realigned_stack_has_it_where_the_frame_pointer_is),
 		STEP_TEST(cfa_saved_on_the_stack),

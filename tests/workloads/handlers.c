@@ -1,18 +1,20 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * handlers: returns from signal handlers all the time; calls the kernel from a function whose last
- * instruction is the system call, so that the saved address is that of the next function; and
- * spends time in a handler that interrupted a function's first instruction.
+ * instruction is the system call, so that the saved address is that of the next function; spends
+ * time in a handler that interrupted a function's first instruction; and in vfork(), which holds
+ * its return address in a register while the child uses the stack.
  */
 #include <setjmp.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/time.h>
+#include <sys/wait.h>
 #include <ucontext.h>
 #include <unistd.h>
 
-enum { BLOCK_BYTES = 64 << 20, HANDLED = 2000, TICK_US = 5000, FAULT_SPIN = 1000000 };
+enum { BLOCK_BYTES = 64 << 20, HANDLED = 2000, VFORKS = 500, TICK_US = 5000, FAULT_SPIN = 1000000 };
 
 static sigjmp_buf out;
 static char *block;
@@ -95,6 +97,18 @@ __attribute__((noinline)) static void in_first(void)
 	__asm__ volatile("");
 }
 
+__attribute__((noinline)) static void in_vfork(void)
+{
+	for (int i = 0; i < VFORKS; i++) {
+		pid_t child = vfork();
+
+		if (!child)
+			_exit(0);
+		waitpid(child, NULL, 0);
+	}
+	__asm__ volatile("");
+}
+
 int main(void)
 {
 	struct sigaction fault = { .sa_sigaction = on_fault, .sa_flags = SA_SIGINFO };
@@ -109,5 +123,6 @@ int main(void)
 		in_handled(getpid());
 		in_last();
 		in_first();
+		in_vfork();
 	}
 }

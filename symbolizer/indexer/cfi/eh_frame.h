@@ -27,6 +27,7 @@ struct cfi_section {
 struct cfi_machine {
 	uint64_t fp, sp, ra;
 	uint64_t kept; /* an additional register to follow (x86_64: rbx or r12); 0 = none */
+	uint64_t held; /* x86_64: rdi, in which vfork() holds its return address; 0 = none */
 	bool link; /* calls put the return address into a register */
 };
 
@@ -36,6 +37,7 @@ enum cfi_place {
 	CFI_AT_CFA, /* *(cfa + offset) */
 	CFI_AT_FP, /* *(frame pointer + offset): functions that realign their stack */
 	CFI_UNDEFINED,
+	CFI_HELD, /* the return address only: in cfi_machine.held */
 	CFI_ELSEWHERE, /* another register, an expression */
 };
 

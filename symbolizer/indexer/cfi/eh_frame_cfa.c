@@ -209,6 +209,15 @@ static struct cursor read_block(struct run *r)
 	return block;
 }
 
+/* The value is in another register. */
+static void place_in_register(struct run *r, uint64_t number)
+{
+	const struct cfi_machine *m = &r->cie->machine;
+	uint64_t other = cfi_uleb(&r->code);
+
+	place(r, number, number == m->ra && other == m->held ? CFI_HELD : CFI_ELSEWHERE, 0);
+}
+
 /* The expression is the address at which the register is saved; only `fp + offset` is supported. */
 static void place_by_expression(struct run *r, uint64_t number)
 {
@@ -249,10 +258,12 @@ static bool run_register(struct run *r, uint8_t op)
 	case CFA_EXPRESSION:
 		place_by_expression(r, number);
 		return true;
+	case CFA_REGISTER:
+		place_in_register(r, number);
+		return true;
 	case CFA_VAL_EXPRESSION:
 		read_block(r);
 		break;
-	case CFA_REGISTER:
 	case CFA_VAL_OFFSET:
 		cfi_uleb(&r->code);
 		break;

@@ -17,7 +17,7 @@ enum {
 	OP_BREG31 = 0x8f,
 };
 
-enum { DWARF_RBX = 3, DWARF_R12 = 12, WORD = 8 };
+enum { DWARF_RBX = 3, DWARF_RDI = 5, DWARF_R12 = 12, WORD = 8 };
 
 /* A rule under construction. */
 struct parts {
@@ -45,7 +45,7 @@ static struct abi_unwind_rule eh_frame_rule_pack(const struct parts *p)
 
 struct cfi_machine cfi_machine(const struct cfi_section *s)
 {
-	struct cfi_machine machine = { .fp = 6, .sp = 7, .ra = 16 };
+	struct cfi_machine machine = { .fp = 6, .sp = 7, .ra = 16, .held = DWARF_RDI };
 
 	if (s->machine == EM_AARCH64)
 		return (struct cfi_machine){ .fp = 29, .sp = 31, .ra = 30, .link = true };
@@ -169,9 +169,16 @@ static void set_fp(struct parts *rule, const struct cfi_register *fp)
 	}
 }
 
-/* On x86_64 the call pushes the return address; no other place is known to occur. */
+/*
+ * On x86_64 the call pushes the return address. Only vfork() pops it, since its child would write
+ * another one there; no other place is known to occur.
+ */
 static void set_pushed_ra(struct parts *rule, const struct cfi_register *ra)
 {
+	if (ra->place == CFI_HELD && rule->cfa == ABI_CFA_SP) {
+		rule->ra = ABI_REG_SAME;
+		return;
+	}
 	if (ra->place != CFI_AT_CFA || ra->offset != -8) {
 		*rule = unsupported;
 		return;
