@@ -10,6 +10,7 @@
 #include "bpf/stack.bpf.h"
 #include "bpf/unwind/cache.bpf.h"
 #include "bpf/unwind/state.bpf.h"
+#include "bpf/unwind/step.bpf.h"
 #include "bpf/unwind/vma.bpf.h"
 
 /* struct abi_sightings with room for the longest record. */
@@ -38,6 +39,7 @@ struct unwind_walk {
 	struct unwind_cache_key key; /* of the cached ranges; not on the stack, which is small */
 	unsigned short blocks[UNWIND_CACHE_AHEAD]; /* cached rules of the innermost frames */
 	struct abi_unwind_range range; /* of the last pc; end 0 = none */
+	struct unwind_bucket bucket; /* while a row is searched for */
 	struct unwind_state state;
 	union {
 		struct abi_sample sample; /* of any kind */
@@ -92,6 +94,8 @@ static __always_inline struct unwind_walk *unwind_walk_of(void)
 	return s ? &s->walk : NULL;
 }
 
+enum { STACK_HASHED_AT_ONCE = 16 /* frames; enough for most stacks */ };
+
 /*
  * HASH updated with up to STACK_HASHED_AT_ONCE frames, from FIRST on, of the scratch memory's
  * record. A global function: the verifier follows it once for both stacks and all lengths.
@@ -110,4 +114,21 @@ __noinline __u64 stack_hash_frames(__u32 first, __u64 hash)
 		hash = stack_hash_frame(hash, walk->record.frames[at & (ABI_MAX_FRAMES - 1)]);
 	}
 	return hash;
+}
+
+/* The count is reloaded each time, or the verifier would follow the end once per possible length.
+ */
+__noinline __u64 stack_hash(void)
+{
+	const struct unwind_walk *walk = unwind_walk_of();
+	__u64 hash = STACK_HASH_MUL_3;
+
+	if (!walk)
+		return 1;
+	for (__u32 i = 0;
+		i < ABI_MAX_FRAMES && i < *(const volatile __u32 *)&walk->record.frame_count;
+		i += STACK_HASHED_AT_ONCE)
+		hash = stack_hash_frames(i, hash);
+	return stack_hash_end(
+		hash, *(const volatile __u32 *)&walk->record.frame_count, walk->record.flags);
 }

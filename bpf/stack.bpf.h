@@ -90,9 +90,7 @@ struct capture {
 	__u32 stack_flags; /* of its user stack: ABI_STACK_CALL, or 0 */
 };
 
-enum { STACK_HASHED_AT_ONCE = 16 /* frames; enough for most stacks */ };
-
-__u64 stack_hash_frames(__u32 first, __u64 hash);
+__u64 stack_hash(void); /* of the scratch memory's record */
 
 int sample_ring_write(__u32 skip, __u32 bytes);
 
@@ -110,21 +108,6 @@ static __always_inline long output_bytes(
 			return error;
 	}
 	return bpf_perf_event_output(t->ctx, &output, BPF_F_CURRENT_CPU, from, bytes);
-}
-
-/*
- * The hash of RECORD, which is the scratch memory's. The count is reloaded in every iteration: with
- * a count in a register, the verifier would follow the rest of the program once per possible
- * length.
- */
-static __always_inline __u64 stack_hash(const struct capture *t, const struct stack_record *record)
-{
-	const volatile __u32 *count = &record->frame_count;
-	__u64 hash = STACK_HASH_MUL_3;
-
-	for (__u32 i = 0; i < ABI_MAX_FRAMES && i < *count; i += STACK_HASHED_AT_ONCE)
-		hash = stack_hash_frames(i, hash);
-	return stack_hash_end(hash, *count, record->flags);
 }
 
 /* Outputs RECORD and the BEFORE bytes in front of it: the sample, or nothing. */
@@ -194,7 +177,7 @@ static __always_inline __u64 stack_take(
 	record->flags = kind ? kind : t->stack_flags;
 	if (record->frame_count >= config.max_frames)
 		record->flags |= ABI_STACK_DEPTH;
-	record->id = stack_hash(t, record);
+	record->id = stack_hash();
 	stack_ship(t, record, 0);
 	return record->id;
 }

@@ -135,7 +135,7 @@ static __always_inline __u64 kernel_stack_take(
 	record->flags = ABI_STACK_KERNEL;
 	if (record->frame_count >= config.max_frames)
 		record->flags |= ABI_STACK_DEPTH;
-	record->id = stack_hash(t, record);
+	record->id = stack_hash();
 	stack_ship(t, record, 0);
 	return record->id;
 }

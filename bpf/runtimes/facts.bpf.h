@@ -66,7 +66,7 @@ static __always_inline void runtime_facts_take(const struct capture *t, struct s
 		return;
 	record->kind = ABI_FIBER_FACTS;
 	record->window = s->walk.sample.window;
-	record->id = stack_hash(t, record);
+	record->id = stack_hash();
 	stack_ship(t, record, 0);
 	s->walk.sample.fiber_facts = record->id;
 }

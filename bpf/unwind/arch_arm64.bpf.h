@@ -46,6 +46,12 @@ UNWIND_INLINE bool unwind_is_indirect_call(__u64 code)
 	return false;
 }
 
+UNWIND_INLINE int unwind_is_call(__u64 code)
+{
+	(void)code;
+	return false;
+}
+
 UNWIND_INLINE __u64 unwind_least_frame(const struct abi_unwind_rule *rule)
 {
 	(void)rule;

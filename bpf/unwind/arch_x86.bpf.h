@@ -71,6 +71,12 @@ UNWIND_INLINE bool unwind_is_indirect_call(__u64 code)
 	       unwind_is_call_at(code, 1);
 }
 
+/* Whether the 8 bytes CODE end with a call. */
+UNWIND_FUNCTION int unwind_is_call(__u64 code)
+{
+	return unwind_is_direct_call(code) || unwind_is_indirect_call(code);
+}
+
 enum {
 	UNWIND_CODE_ENDBR64 = 0xfa1e0ff3, /* f3 0f 1e fa */
 	UNWIND_CODE_PUSH_FP = 0x55,
@@ -125,7 +131,7 @@ UNWIND_INLINE bool unwind_by_edge(struct unwind_state *s)
 	if (words < 0 || unwind_word(s, s->sp + 8 * (__u64)words, &pc) ||
 		unwind_fetch(s, &call, sizeof(call), pc - 8))
 		return false;
-	if (!unwind_is_direct_call(call) && !unwind_is_indirect_call(call))
+	if (!unwind_is_call(call))
 		return false;
 	if (words && unwind_word(s, s->sp, &fp))
 		return false;

@@ -27,7 +27,7 @@ static __always_inline __u64 kernel_stack_capture(const struct capture *t, struc
 	record->flags = ABI_STACK_KERNEL;
 	if (*(volatile __u32 *)&record->frame_count >= config.max_frames)
 		record->flags |= ABI_STACK_DEPTH;
-	id = stack_hash(t, record);
+	id = stack_hash();
 	record->id = id;
 	if (kernel_walk_compared(counters[ABI_COUNT_KERNEL_WALKS]++)) {
 		if (stack_take(t, record, ABI_STACK_KERNEL) == id)

@@ -143,6 +143,15 @@ static __always_inline int unwind_range_of(struct unwind_walk *walk, __u64 pc)
 	return UNWIND_FOUND_FILE;
 }
 
+__noinline __u64 vma_next(__u64 entry, __u64 address)
+{
+	struct unwind_walk *walk = unwind_walk_of();
+
+	if (!walk || !vma_supported())
+		return VMA_UNREADABLE;
+	return vma_read_node(walk->node, entry, address);
+}
+
 /* Looks up the mapping of PC and sets WALK->range. Returns an enum unwind_found. */
 __noinline int unwind_find_mapping(__u64 pc)
 {
@@ -154,8 +163,7 @@ __noinline int unwind_find_mapping(__u64 pc)
 		return UNWIND_FOUND;
 	walk->mapping.end = 0;
 	mm = (struct mm_struct *)walk->key.mm;
-	if (vma_find(mm, pc, walk->node, &vma) ||
-		(vma && vma_report(mm, vma, pc, &walk->mapping))) {
+	if (vma_find(mm, pc, &vma) || (vma && vma_report(mm, vma, pc, &walk->mapping))) {
 		/* The tree is being changed: leave the walk to user space. */
 		walk->mapping.end = 0;
 		unwind_set_range(walk, pc, pc + 1, ABI_UNWIND_WAITING);

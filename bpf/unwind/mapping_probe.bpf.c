@@ -10,6 +10,11 @@ char mapping_probe_license[] SEC("license") = "Dual BSD/GPL";
 struct abi_mapping_probe probe;
 static __u64 probe_node[VMA_NODE_WORDS];
 
+__noinline __u64 vma_next(__u64 entry, __u64 address)
+{
+	return vma_supported() ? vma_read_node(probe_node, entry, address) : VMA_UNREADABLE;
+}
+
 SEC("raw_tp")
 int probe_mapping(void *ctx)
 {
@@ -21,7 +26,7 @@ int probe_mapping(void *ctx)
 	if (!vma_supported())
 		return 0;
 	mm = BPF_CORE_READ(task, mm);
-	if (vma_find(mm, probe.address, probe_node, &vma))
+	if (vma_find(mm, probe.address, &vma))
 		return 0;
 	if (!vma)
 		probe.found = ABI_PROBE_NOTHING;

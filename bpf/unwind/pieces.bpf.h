@@ -98,6 +98,8 @@ __noinline int unwind_read_stacks(__u32 limit)
 
 enum unwind_chunk { UNWIND_CHUNK_END, UNWIND_CHUNK_SHIPPED, UNWIND_CHUNK_NEW };
 
+enum { CHUNKS_AT_ONCE = 16 };
+
 enum { UNFINISHED_CHUNK_RECORD_BYTES = 24 + sizeof(struct abi_chunk) /* in the ring */ };
 
 static __always_inline __u64 *unwind_chunk_slot(__u64 id)
@@ -149,32 +151,44 @@ __noinline int unwind_read_chunk(__u32 number)
 }
 
 /*
+ * Reads chunks up to one that is not UNWIND_CHUNK_SHIPPED, or CHUNKS_AT_ONCE. Returns what the last
+ * one is. A global function: the verifier follows these, and not all that a stack may have.
+ */
+__noinline int unwind_pass_chunks(void)
+{
+	__u32 key = scratch_slot();
+	struct unfinished_record *to = bpf_map_lookup_elem(&unfinished_records, &key);
+	int is = UNWIND_CHUNK_SHIPPED;
+
+	if (!to)
+		return UNWIND_CHUNK_END;
+	for (__u32 i = 0; i < CHUNKS_AT_ONCE && is == UNWIND_CHUNK_SHIPPED; i++) {
+		__u32 count = *(volatile __u16 *)&to->rest.deep_count;
+
+		if (count >= to->wanted)
+			return UNWIND_CHUNK_END;
+		is = unwind_read_chunk(count);
+		if (is == UNWIND_CHUNK_SHIPPED)
+			to->rest.deep_count = count + 1;
+	}
+	return is;
+}
+
+/*
  * Reads chunks up to one that has to be shipped, which is left in unfinished_record.chunk. Returns
  * whether there is one, and an allowance for it: a stack that is too deep for that is cut, and has
  * more chunks in its next sample.
  */
 __noinline int unwind_next_chunk(void)
 {
-	__u32 key = scratch_slot();
-	struct unfinished_record *to = bpf_map_lookup_elem(&unfinished_records, &key);
 	struct unwind_walk *walk = unwind_walk_of();
+	int is = UNWIND_CHUNK_SHIPPED;
 
-	if (!to || !walk)
+	if (!walk)
 		return 0;
-	for (__u32 i = 0; i < ABI_DEEP_CHUNKS; i++) {
-		__u32 count = *(volatile __u16 *)&to->rest.deep_count;
-		int is;
-
-		if (count >= to->wanted)
-			return 0;
-		is = unwind_read_chunk(count);
-		if (is == UNWIND_CHUNK_NEW)
-			return walk->allowance >= UNFINISHED_CHUNK_RECORD_BYTES;
-		if (is == UNWIND_CHUNK_END)
-			return 0;
-		to->rest.deep_count = count + 1;
-	}
-	return 0;
+	for (__u32 i = 0; i < ABI_DEEP_CHUNKS && is == UNWIND_CHUNK_SHIPPED; i += CHUNKS_AT_ONCE)
+		is = unwind_pass_chunks();
+	return is == UNWIND_CHUNK_NEW && walk->allowance >= UNFINISHED_CHUNK_RECORD_BYTES;
 }
 
 /* Notes that the chunk was shipped, or the ERROR. Returns 0. */
@@ -226,7 +240,7 @@ __noinline int unwind_note_return(__u32 word, __u64 address)
 	count = *(volatile __u32 *)&to->returns.count;
 	if (count >= ABI_RETURNS || read_user(&code, sizeof(code), address - sizeof(code)))
 		return 0;
-	if (!unwind_is_direct_call(code) && !unwind_is_indirect_call(code))
+	if (!unwind_is_call(code))
 		return 0;
 	/* Older verifiers forget the bound of a number that was on the stack. */
 	barrier_var(count);

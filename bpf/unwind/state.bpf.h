@@ -11,6 +11,13 @@
 
 #define UNWIND_INLINE static inline __attribute__((always_inline))
 
+/* One that the verifier follows once, and not where it is called: a global function in BPF. */
+#ifdef __BPF__
+#define UNWIND_FUNCTION __noinline
+#else
+#define UNWIND_FUNCTION UNWIND_INLINE
+#endif
+
 enum {
 	UNWIND_BLOCK_WORDS = 64, /* unit in which the stack is read */
 	UNWIND_BLOCK_BYTES = UNWIND_BLOCK_WORDS * 8,

@@ -26,6 +26,7 @@
 enum {
 	UNWIND_NIBBLE_BITS = 4,
 	UNWIND_NUMBER_BITS = 8, /* of a rule */
+	UNWIND_CHANGES_AT_ONCE = 16, /* divides ABI_UNWIND_CHANGES; more than most buckets have */
 	UNWIND_MAX_FRAME_BYTES = 1 << 20, /* between two frame pointers */
 };
 
@@ -111,6 +112,7 @@ struct unwind_bucket {
 	__u64 distance; /* from the last change to the address */
 	__u64 next; /* from the last change to the one after the address; 0 = none */
 	__u32 at, end; /* bits of the region */
+	__u32 last; /* byte of the page in the bucket */
 };
 
 enum { UNWIND_BACK_SHIFT = 8, UNWIND_TOP_SHIFT = 16, UNWIND_ENTRY_SHIFT = 24 };
@@ -184,10 +186,11 @@ UNWIND_INLINE __u32 unwind_row_last(__u64 row)
 	return row >> UNWIND_ROW_LAST_SHIFT & 0xffff;
 }
 
-/* The row of OFFSET, which B was read up to. The bucket ends at byte LAST of the page. */
-UNWIND_INLINE __u64 unwind_row_of(const struct unwind_bucket *b, __u32 offset, __u32 last)
+/* The row of OFFSET, which B was read up to. */
+UNWIND_INLINE __u64 unwind_row_of(const struct unwind_bucket *b, __u32 offset)
 {
 	__u64 first = offset - b->distance;
+	__u32 last = b->last;
 
 	if (b->next && first + b->next <= last)
 		last = (__u32)(first + b->next - 1);
@@ -195,28 +198,46 @@ UNWIND_INLINE __u64 unwind_row_of(const struct unwind_bucket *b, __u32 offset, _
 	       (__u64)last << UNWIND_ROW_LAST_SHIFT;
 }
 
+/* Sets B to the beginning of the bucket of OFFSET in the page at byte PAGE of REGION. */
+UNWIND_INLINE void unwind_begin_bucket(
+	struct unwind_bucket *b, const abi_u8 *region, __u32 page, __u32 offset)
+{
+	struct unwind_parts parts = unwind_parts_of(region, page);
+	__u32 bucket = parts.buckets + 2 * (offset >> parts.shift);
+	__u32 begin = parts.changes + unwind_u16(region, bucket);
+
+	b->rule = unwind_u8(region, begin);
+	b->marks = b->rule << UNWIND_BACK_SHIFT | b->rule << UNWIND_TOP_SHIFT |
+		   (__u64)parts.entry << UNWIND_ENTRY_SHIFT;
+	b->last = offset | ((1U << parts.shift) - 1);
+	b->distance = offset & ((1U << parts.shift) - 1);
+	b->next = 0;
+	b->at = (begin + 1) * 8;
+	b->end = (parts.changes + unwind_u16(region, bucket + 2)) * 8;
+}
+
+/* Applies the next UNWIND_CHANGES_AT_ONCE changes. Returns false if these were all. */
+UNWIND_INLINE bool unwind_some_changes(struct unwind_bucket *b, const abi_u8 *region, __u32 page)
+{
+	__u32 codes = page + __builtin_offsetof(struct abi_unwind_page, codes);
+
+	/* 64 bits: older verifiers lose track of a smaller counter that is spilled to the stack. */
+	for (__u64 i = 0; i < UNWIND_CHANGES_AT_ONCE; i++)
+		if (!unwind_next_change(b, region, codes))
+			return false;
+	return true;
+}
+
 /* The row of OFFSET (in its 64 KiB) in the page at byte PAGE of REGION. */
 UNWIND_INLINE __u64 unwind_row_at(const abi_u8 *region, __u32 page, __u32 offset)
 {
-	struct unwind_parts parts = unwind_parts_of(region, page);
-	__u32 codes = page + __builtin_offsetof(struct abi_unwind_page, codes);
-	__u32 bucket = parts.buckets + 2 * (offset >> parts.shift);
-	__u32 begin = parts.changes + unwind_u16(region, bucket);
-	__u32 last = (1U << parts.shift) - 1;
-	struct unwind_bucket b = {
-		.rule = unwind_u8(region, begin),
-		.distance = offset & last,
-		.at = (begin + 1) * 8,
-		.end = (parts.changes + unwind_u16(region, bucket + 2)) * 8,
-	};
+	struct unwind_bucket b;
 
-	b.marks = b.rule << UNWIND_BACK_SHIFT | b.rule << UNWIND_TOP_SHIFT |
-		  (__u64)parts.entry << UNWIND_ENTRY_SHIFT;
-	/* 64 bits: older verifiers lose track of a smaller counter that is spilled to the stack. */
-	for (__u64 i = 0; i < ABI_UNWIND_CHANGES; i++)
-		if (!unwind_next_change(&b, region, codes))
+	unwind_begin_bucket(&b, region, page, offset);
+	for (__u32 i = 0; i < ABI_UNWIND_CHANGES; i += UNWIND_CHANGES_AT_ONCE)
+		if (!unwind_some_changes(&b, region, page))
 			break;
-	return unwind_row_of(&b, offset, offset | last);
+	return unwind_row_of(&b, offset);
 }
 
 UNWIND_INLINE bool unwind_page_is_framed(const abi_u8 *region, __u32 page)

@@ -46,6 +46,7 @@ enum {
 	/* include/linux/fs.h: FMODE_BACKING, from 6.14 on bit 24 and before that 25. */
 	VMA_FILE_MAY_BACK = 3 << 24,
 	VMA_ERROR = -14, /* -EFAULT: the tree cannot be read, or is being changed */
+	VMA_UNREADABLE = 1, /* instead of an entry; none has this value */
 };
 
 /* 1 if A < B, else 0. Without a branch: the verifier would follow both sides for every pivot. */
@@ -60,7 +61,7 @@ static __always_inline __u64 vma_entry(const __u64 *node, __u64 is_branch, __u64
 	__u64 first_pivot = bpf_core_field_offset(struct maple_range_64, pivot) / 8;
 	__u64 slots = bpf_core_field_offset(struct maple_range_64, slot) / 8;
 	__u64 branch_slots = bpf_core_field_offset(struct maple_arange_64, slot) / 8;
-	__u64 below = 1, index = 0, pivots;
+	__u64 below = 1, index = 0;
 
 	/* Without these the compiler merges both offsets into one load, which cannot be relocated.
 	 */
@@ -68,34 +69,53 @@ static __always_inline __u64 vma_entry(const __u64 *node, __u64 is_branch, __u64
 	barrier_var(branch_slots);
 	if (is_branch)
 		slots = branch_slots;
-	pivots = slots - first_pivot;
 #pragma clang loop unroll(disable) /* unrolled, it would take half of the stack */
 	for (__u64 i = 0; i < VMA_PIVOTS; i++) {
-		__u64 pivot = node[(first_pivot + i) & (VMA_NODE_WORDS - 1)];
+		__u64 at = first_pivot + i, pivot = node[at & (VMA_NODE_WORDS - 1)];
 
-		below &= vma_below(pivot, address) & vma_below(i, pivots);
+		below &= vma_below(pivot, address) & vma_below(at, slots);
 		index += below;
 	}
 	return node[(slots + index) & (VMA_NODE_WORDS - 1)];
 }
 
-/* Sets *RET_VMA, to NULL if nothing is mapped at ADDRESS. NODE is a buffer. 0, or VMA_ERROR. */
+static __always_inline __u64 vma_node_type(__u64 entry)
+{
+	return (entry >> VMA_NODE_TYPE_SHIFT) & VMA_NODE_TYPE_MASK;
+}
+
+/* The entry for ADDRESS in the node that ENTRY leads to, or VMA_UNREADABLE. NODE is a buffer. */
+static __always_inline __u64 vma_read_node(__u64 *node, __u64 entry, __u64 address)
+{
+	void *from = (void *)(entry & -(__u64)VMA_NODE_ALIGN);
+
+	if (bpf_probe_read_kernel(node, VMA_NODE_WORDS * sizeof(*node), from))
+		return VMA_UNREADABLE;
+	return vma_entry(node, vma_node_type(entry) == VMA_NODE_BRANCH, address);
+}
+
+/*
+ * The same with a buffer of the program that includes this. A global function: the verifier follows
+ * it once, and not for each level of the tree.
+ */
+__u64 vma_next(__u64 entry, __u64 address);
+
+/* Sets *RET_VMA, to NULL if nothing is mapped at ADDRESS. Returns 0, or VMA_ERROR. */
 static __always_inline int vma_find(
-	struct mm_struct *mm, __u64 address, __u64 *node, struct vm_area_struct **ret_vma)
+	struct mm_struct *mm, __u64 address, struct vm_area_struct **ret_vma)
 {
 	__u64 entry = (__u64)BPF_CORE_READ(mm, mm_mt.ma_root);
 
 	if ((entry & VMA_ENTRY_MASK) != VMA_ENTRY_NODE)
 		return VMA_ERROR;
 	for (int i = 0; i < VMA_TREE_DEPTH; i++) {
-		__u64 type = (entry >> VMA_NODE_TYPE_SHIFT) & VMA_NODE_TYPE_MASK;
-		void *from = (void *)(entry & -(__u64)VMA_NODE_ALIGN);
+		__u64 type = vma_node_type(entry);
 
 		if (type < VMA_NODE_LEAF || type > VMA_NODE_BRANCH)
 			return VMA_ERROR;
-		if (bpf_probe_read_kernel(node, VMA_NODE_WORDS * sizeof(*node), from))
+		entry = vma_next(entry, address);
+		if (entry == VMA_UNREADABLE)
 			return VMA_ERROR;
-		entry = vma_entry(node, type == VMA_NODE_BRANCH, address);
 		if (type == VMA_NODE_LEAF) {
 			*ret_vma = (struct vm_area_struct *)entry;
 			return 0;

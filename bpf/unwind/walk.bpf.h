@@ -65,15 +65,46 @@ static __always_inline __u32 unwind_where(struct unwind_walk *walk, __u32 number
 	return slot->where;
 }
 
-/* A global function: the verifier checks the search once, separately from what follows. */
-__noinline __u64 unwind_find_row(__u32 where, __u32 offset)
+/*
+ * Reads more changes of the bucket in the walk. Returns whether there may be others. A global
+ * function: the verifier follows these changes, and not all that a bucket may have.
+ */
+__noinline int unwind_read_changes(__u32 where)
 {
 	__u32 number = where / ABI_UNWIND_REGION_BYTES;
 	const struct unwind_region *region = bpf_map_lookup_elem(&unwind_pool, &number);
+	struct unwind_walk *walk = unwind_walk_of();
 
-	if (!region)
+	if (!region || !walk)
+		return false;
+	return unwind_some_changes(&walk->bucket, region->bytes, where);
+}
+
+/* Sets the walk's bucket to that of byte OFFSET of the page at WHERE. A global function, as above.
+ */
+__noinline int unwind_find_bucket(__u32 where, __u32 offset)
+{
+	__u32 number = where / ABI_UNWIND_REGION_BYTES;
+	const struct unwind_region *region = bpf_map_lookup_elem(&unwind_pool, &number);
+	struct unwind_walk *walk = unwind_walk_of();
+
+	if (!region || !walk)
+		return false;
+	unwind_begin_bucket(&walk->bucket, region->bytes, where, offset & 0xffff);
+	return true;
+}
+
+/* A global function: the verifier checks the search once, separately from what follows. */
+__noinline __u64 unwind_find_row(__u32 where, __u32 offset)
+{
+	struct unwind_walk *walk = unwind_walk_of();
+
+	if (!walk || !unwind_find_bucket(where, offset))
 		return 0;
-	return unwind_row_at(region->bytes, where, offset & 0xffff);
+	for (__u32 i = 0; i < ABI_UNWIND_CHANGES; i += UNWIND_CHANGES_AT_ONCE)
+		if (!unwind_read_changes(where))
+			break;
+	return unwind_row_of(&walk->bucket, offset & 0xffff);
 }
 
 static __always_inline enum unwind_place unwind_without_table(const struct unwind_walk *walk)
@@ -352,7 +383,7 @@ static __always_inline __u64 unwind_take(const struct capture *t, struct scratch
 	if (walk->frames > ABI_MAX_FRAMES)
 		walk->record.flags |= ABI_STACK_MIDDLE | (walk->frames & (ABI_OUTER_FRAMES - 1))
 								 << ABI_STACK_RING_SHIFT;
-	walk->record.id = stack_hash(t, &walk->record);
+	walk->record.id = stack_hash();
 	walk->stack_waits = end != ABI_UNWIND_MISSED;
 	if (end == ABI_UNWIND_MISSED) {
 		stack_ship(t, &walk->record, 0);
