@@ -249,10 +249,72 @@ static void test_ways_that_disagree(void **)
 	assert_refused(INDEX_OF(TEST_EAX, 0x74, 1, PUSH_RBX, RET), 6);
 }
 
-/* jmp *%rax, to a case: it looks like a function, but takes more than it pushed. */
+#define JUMP_RAX 0xff, 0xe0
+
+/* A case looks like a function, but takes more than it pushed. */
 static void test_cases_of_a_switch(void **)
 {
-	assert_refused(INDEX_OF(SUB_24, 0xff, 0xe0, ADD_24, RET), 11);
+	/* two cases, the first of which goes on in the second */
+	struct index *index =
+		INDEX_OF(SUB_24, JUMP_RAX, TEST_EAX, 0xeb, 0, ADD_24, RET, PUSH_RBX, POP_RBX, RET);
+
+	assert_rule(index, 0, entry);
+	assert_rule(index, 4, "sp+32 fp=same ra=[cfa-8]");
+	assert_rule(index, 6, "sp+32 fp=same ra=[cfa-8]");
+	assert_rule(index, 10, "sp+32 fp=same ra=[cfa-8]");
+	assert_rule(index, 14, entry);
+	assert_rule(index, 15, entry);
+	assert_rule(index, 16, "sp+16 fp=same ra=[cfa-8]");
+	index_destroy(index);
+}
+
+static void test_a_case_that_does_not_leave_the_frame(void **)
+{
+	assert_refused(INDEX_OF(SUB_24, JUMP_RAX, POP_RBX, RET), 8);
+}
+
+/* The frame is gone: it is a call of another function. */
+static void test_a_jump_by_a_pointer_without_a_frame(void **)
+{
+	struct index *index = INDEX_OF(JUMP_RAX, PUSH_RBX, POP_RBX, RET);
+
+	assert_rule(index, 2, entry);
+	assert_rule(index, 3, "sp+16 fp=same ra=[cfa-8]");
+	index_destroy(index);
+}
+
+/* musl ends programs by it and does not tell the compiler so. */
+static void test_code_behind_a_halt(void **)
+{
+	struct index *index = INDEX_OF(SUB_24, 0xf4, ADD_24, RET);
+
+	assert_rule(index, 5, "sp+32 fp=same ra=[cfa-8]");
+	assert_rule(index, 9, entry);
+	index_destroy(index);
+	assert_refused(INDEX_OF(SUB_24, 0x0f, 0x0b, ADD_24, RET), 11); /* ud2 */
+}
+
+static void test_a_call_of_a_function_that_never_returns(void **)
+{
+	/* call 1f; then another function; 1: jmp 1b */
+	struct index *index = INDEX_OF(SUB_8, 0xe8, 3, 0, 0, 0, PUSH_RBX, POP_RBX, RET, 0xeb, 0xfe);
+
+	assert_rule(index, 4, "sp+16 fp=same ra=[cfa-8]");
+	assert_rule(index, 9, entry);
+	assert_rule(index, 10, "sp+16 fp=same ra=[cfa-8]");
+	index_destroy(index);
+}
+
+/* Each has its own frame: what is wrong with one function is not wrong with those that end so. */
+static void test_a_tail_call(void **)
+{
+	/* push; pop; jmp 1f; call 1f; ret; 1: pop */
+	struct index *index =
+		INDEX_OF(PUSH_RBX, POP_RBX, 0xeb, 6, 0xe8, 1, 0, 0, 0, RET, POP_RBX, RET);
+
+	assert_rule(index, 1, "sp+16 fp=same ra=[cfa-8]");
+	assert_rule(index, 10, "none");
+	index_destroy(index);
 }
 
 static void test_a_jump_into_an_instruction(void **)
@@ -512,6 +574,11 @@ int main(void)
 		cmocka_unit_test(test_switched_stacks),
 		cmocka_unit_test(test_ways_that_disagree),
 		cmocka_unit_test(test_cases_of_a_switch),
+		cmocka_unit_test(test_a_case_that_does_not_leave_the_frame),
+		cmocka_unit_test(test_a_jump_by_a_pointer_without_a_frame),
+		cmocka_unit_test(test_code_behind_a_halt),
+		cmocka_unit_test(test_a_call_of_a_function_that_never_returns),
+		cmocka_unit_test(test_a_tail_call),
 		cmocka_unit_test(test_a_jump_into_an_instruction),
 		cmocka_unit_test(test_a_jump_out_with_a_frame),
 		cmocka_unit_test(test_a_call_outside_with_a_stack_that_is_not_aligned),

@@ -3,7 +3,8 @@
  * The code of a gap is decoded from its beginning, one instruction after the other, and cut into
  * blocks at jumps and their targets. What a block does to the stack pointer is followed from the
  * entries, where the return address is on top of the stack, along all jumps. An entry is a block
- * that a call leads to, or that no jump leads to and nothing runs into.
+ * that a call leads to, or that no jump leads to and nothing runs into, unless it is a case of a
+ * switch (bare_cases.h).
  *
  * Blocks that jumps connect are judged together. They get rules only if all of this holds:
  *
@@ -33,6 +34,7 @@
 #include "base/array.h"
 #include "base/cleanup.h"
 #include "symbolizer/indexer/code/bare_blocks.h"
+#include "symbolizer/indexer/code/bare_cases.h"
 
 enum {
 	/*
@@ -43,24 +45,11 @@ enum {
 	BARE_MAX_BYTES = 8 << 20,
 	BARE_MAX_ROUNDS = 16, /* each finds helpers that lose rbp, for the next; a gap that needs
 				 more has no rules */
-	BARE_BEGINNING = 16, /* instructions by which a function's beginning is told */
+	/* Each finds functions that never return, whose callers may be such ones, too. */
+	BARE_MAX_PASSES = 8,
 };
 
 /* ---- following ------------------------------------------------------------------------------ */
-
-static void bare_run(const struct bare *b, struct bare_state *s, const struct bare_instruction *i)
-{
-	bare_state_run(s, i->kind, &i->effect);
-	if (i->kind == CODE_CALL && i->target < b->instruction_count &&
-		bare_root(b, bare_block_of_target(b, i))->loses_fp)
-		bare_state_lose_fp(s);
-}
-
-/* As far as it is known: code that realigns the stack does so for its calls. */
-static bool bare_stack_is_aligned(const struct bare_state *s)
-{
-	return s->is_realigned || !(s->sp % BARE_ALIGN);
-}
 
 /*
  * System V ABI, 3.2.2: the stack is aligned at a call. Assembly that calls its own functions need
@@ -96,7 +85,7 @@ static int bare_flow(struct bare *b, struct bare_block *block, const struct bare
 		block->has_state = true;
 		return bare_wait(b, block);
 	}
-	if (block->state.is_realigned != state->is_realigned || block->state.sp != state->sp) {
+	if (!bare_same_place(&block->state, state)) {
 		bare_refuse(b, block);
 		return 0;
 	}
@@ -116,6 +105,52 @@ static void bare_return(struct bare *b, struct bare_block *block, const struct b
 	}
 }
 
+/* Whether LAST, the jump at the end of BLOCK, leads to another function. */
+static bool bare_is_tail_call(
+	const struct bare *b, struct bare_block *block, const struct bare_instruction *last)
+{
+	struct bare_block *to;
+
+	if (last->target >= b->instruction_count)
+		return true;
+	to = bare_block_of_target(b, last);
+	return to->is_called && bare_root(b, to) != bare_root(b, block);
+}
+
+/* BLOCK ends with such a jump. */
+static void bare_tail_call(const struct bare *b, struct bare_block *block,
+	const struct bare_instruction *last, const struct bare_state *state)
+{
+	struct bare_block *to;
+
+	if (!bare_state_is_as_called(state))
+		bare_refuse(b, block);
+	if (last->target >= b->instruction_count)
+		return;
+	to = bare_block_of_target(b, last);
+	bare_root(b, block)->returns = true;
+	if (!bare_state_may_return(state))
+		bare_refuse(b, to);
+}
+
+static bool bare_may_have_cases(const struct bare_instruction *last)
+{
+	return last->kind == CODE_INDIRECT_JUMP || last->is_halt;
+}
+
+/* BLOCK ends with the jump of a switch. */
+static int bare_flow_to_cases(
+	struct bare *b, struct bare_block *block, const struct bare_state *state)
+{
+	struct bare_block *to = block;
+	int err = 0;
+
+	while (!err && (to = bare_next_case(b, block, to)) != NULL)
+		if (!to->has_state || bare_same_place(&to->state, state))
+			err = bare_flow(b, to, state);
+	return err;
+}
+
 /* The end of BLOCK, with STATE before its last instruction's jump. */
 static int bare_leave_block(
 	struct bare *b, struct bare_block *block, const struct bare_state *state)
@@ -126,20 +161,16 @@ static int bare_leave_block(
 
 	if (last->kind == CODE_RETURN) {
 		bare_return(b, block, state);
+	} else if (bare_may_have_cases(last)) {
+		err = bare_flow_to_cases(b, block, state);
 	} else if (last->kind == CODE_LEAVE || last->kind == CODE_JUMP ||
 		   last->kind == CODE_BRANCH) {
-		if (last->target != BARE_OUTSIDE)
+		if (bare_is_tail_call(b, block, last))
+			bare_tail_call(b, block, last, state);
+		else
 			err = bare_flow(b, bare_block_of_target(b, last), state);
-		else if (!bare_state_is_as_called(state))
-			bare_refuse(b, block);
 	}
 	return !err && next ? bare_flow(b, next, state) : err;
-}
-
-/* Whether the stack pointer is above the return address. */
-static bool bare_is_above(const struct bare_state *s)
-{
-	return !s->is_realigned && s->sp > -BARE_WORD;
 }
 
 static void bare_note_call(
@@ -188,39 +219,11 @@ static int bare_follow_waiting(struct bare *b)
 	return err;
 }
 
-static bool bare_is_entry(const struct bare_block *block)
-{
-	return block->is_called ||
-	       (!block->is_fallen_into && !block->is_jumped_to && !block->is_padding);
-}
-
 /* A function that begins with a loop: the only way to its beginning comes from inside. */
 static bool bare_is_looped(const struct bare *b, const struct bare_block *block)
 {
 	return !block->has_state && !block->is_fallen_into && block->is_jumped_to &&
 	       bare_is_aligned(b, block->first);
-}
-
-/* Whether a function may begin with instruction NUMBER: it would not pop what it has not pushed. */
-static bool bare_may_begin(const struct bare *b, uint32_t number)
-{
-	struct bare_state state = bare_state_at_entry();
-	uint32_t end;
-
-	if (number == b->instruction_count)
-		return true;
-	end = MIN(b->blocks[b->instructions[number].block].end, number + BARE_BEGINNING);
-	for (uint32_t i = number; i < end; i++) {
-		bare_run(b, &state, &b->instructions[i]);
-		if (bare_is_above(&state))
-			return false;
-	}
-	return true;
-}
-
-static bool bare_may_be_next(const struct bare *b, uint32_t number)
-{
-	return bare_is_aligned(b, number) && bare_may_begin(b, number);
 }
 
 /* Whether BLOCK is an entry which is neither aligned nor called directly. */
@@ -251,11 +254,66 @@ static void bare_judge_entries(const struct bare *b)
 		struct bare_block *block = &b->blocks[i], *root = bare_root(b, block);
 
 		root->is_doubtful |= bare_is_doubtful(b, block);
-		root->has_other_entry |= bare_is_entry(block) && !block->is_called;
+		root->has_other_entry |=
+			bare_is_entry(block) && (!block->is_called || block->is_jumped_to);
 		root->has_bad_entry |=
 			bare_is_bad_entry(b, block) || (bare_is_entry(block) && root->has_entry);
 		root->has_entry |= bare_is_entry(block);
 	}
+}
+
+/* Finds the cases of the switch that BLOCK ends with. Returns whether there are new ones. */
+static bool bare_find_cases(struct bare *b, struct bare_block *block)
+{
+	struct bare_state state = block->state;
+	struct bare_block *to = block;
+	bool found = false;
+
+	for (uint32_t i = block->first; i < block->end; i++)
+		bare_run(b, &state, &b->instructions[i]);
+	/* With its frame gone, it may call another function so. */
+	if (bare_last(b, block)->kind == CODE_INDIRECT_JUMP && bare_state_may_return(&state))
+		return false;
+	while ((to = bare_next_candidate(b, block, to)) != NULL) {
+		if (to->has_state || !bare_is_case(b, to, block, &state))
+			continue;
+		bare_join(b, block, to);
+		to->is_case = true;
+		found = true;
+	}
+	return found;
+}
+
+/*
+ * Whether BLOCK ends with a switch that has no cases, in what may be two functions: the frame at
+ * the jump may be that of the first, and the jump in the second.
+ */
+static bool bare_is_doubtful_jump(const struct bare *b, struct bare_block *block)
+{
+	return bare_last(b, block)->kind == CODE_INDIRECT_JUMP &&
+	       bare_root(b, block)->is_doubtful && !bare_next_case(b, block, block);
+}
+
+/* A case may have a switch, too. */
+static int bare_follow_cases(struct bare *b)
+{
+	int err = 0;
+
+	for (size_t i = 0; i < b->block_count && !err; i++) {
+		struct bare_block *block = &b->blocks[i];
+
+		if (!bare_may_have_cases(bare_last(b, block)) || !block->has_state ||
+			bare_root(b, block)->is_refused)
+			continue;
+		if (bare_find_cases(b, block)) {
+			err = bare_wait(b, block);
+			if (!err)
+				err = bare_follow_waiting(b);
+		} else if (bare_is_doubtful_jump(b, block)) {
+			bare_refuse(b, block);
+		}
+	}
+	return err;
 }
 
 static int bare_follow_entries(struct bare *b)
@@ -264,7 +322,14 @@ static int bare_follow_entries(struct bare *b)
 	int err = 0;
 
 	for (size_t i = 0; i < b->block_count && !err; i++)
-		if (bare_is_entry(&b->blocks[i]))
+		if (bare_is_entry(&b->blocks[i]) && !b->blocks[i].may_be_case)
+			err = bare_flow(b, &b->blocks[i], &entry);
+	if (!err)
+		err = bare_follow_waiting(b);
+	if (!err)
+		err = bare_follow_cases(b);
+	for (size_t i = 0; i < b->block_count && !err; i++)
+		if (bare_is_entry(&b->blocks[i]) && !b->blocks[i].has_state)
 			err = bare_flow(b, &b->blocks[i], &entry);
 	if (!err)
 		err = bare_follow_waiting(b);
@@ -285,6 +350,7 @@ static int bare_follow(struct bare *b)
 	int err;
 
 	bare_judge_entries(b);
+	bare_note_candidates(b);
 	for (int round = 0; round < BARE_MAX_ROUNDS; round++) {
 		for (size_t i = 0; i < b->block_count; i++)
 			b->blocks[i].has_state = false;
@@ -296,14 +362,88 @@ static int bare_follow(struct bare *b)
 	return -ENODATA;
 }
 
+/* ---- calls that do not return --------------------------------------------------------------- */
+
+/* Whether the functions of BLOCK may be left by its end. */
+static bool bare_may_leave(const struct bare *b, struct bare_block *block)
+{
+	const struct bare_instruction *last = bare_last(b, block);
+
+	if (!block->has_state || !last->is_code)
+		return true;
+	switch (last->kind) {
+	case CODE_RETURN:
+	case CODE_LEAVE:
+	case CODE_INDIRECT_JUMP:
+		return true;
+	case CODE_JUMP:
+	case CODE_BRANCH:
+		return bare_is_tail_call(b, block, last);
+	default:
+		return false;
+	}
+}
+
+/* Whether the function that I calls was followed, and no way from its beginning leads out of it. */
+static bool bare_callee_stays(const struct bare *b, const struct bare_instruction *i)
+{
+	struct bare_block *callee = bare_block_of_target(b, i);
+	const struct bare_block *root = bare_root(b, callee);
+
+	return callee->has_state && !root->is_refused && !root->may_leave;
+}
+
+/*
+ * Finds calls that do not return: what is behind them belongs to another function, if nothing jumps
+ * there. Returns whether there are new ones.
+ */
+static bool bare_find_last_calls(const struct bare *b)
+{
+	bool found = false;
+
+	for (size_t i = 0; i < b->block_count; i++)
+		bare_root(b, &b->blocks[i])->may_leave |= bare_may_leave(b, &b->blocks[i]);
+	for (size_t i = 0; i < b->instruction_count; i++) {
+		struct bare_instruction *at = &b->instructions[i];
+
+		if (at->kind != CODE_CALL || at->never_returns ||
+			at->target >= b->instruction_count || !bare_callee_stays(b, at))
+			continue;
+		at->never_returns = true;
+		found = true;
+	}
+	return found;
+}
+
+/* Cuts the gap into blocks and follows them. */
+static int bare_follow_all(struct bare *b)
+{
+	int err = 0;
+
+	for (int pass = 0; pass < BARE_MAX_PASSES && !err; pass++) {
+		err = bare_make_blocks(b);
+		if (err)
+			break;
+		bare_connect(b);
+		err = bare_follow(b);
+		if (!err && !bare_find_last_calls(b))
+			break;
+	}
+	return err;
+}
+
 /* ---- rules ---------------------------------------------------------------------------------- */
 
 static void bare_write_rows(
 	const struct bare *b, const struct bare_block *block, const struct unwind_gap_sink *sink)
 {
 	struct bare_state state = block->state;
+	uint32_t first = block->first;
 
-	for (uint32_t i = block->first; i < block->end; i++) {
+	/* What is before a case is not run. */
+	if (block->is_case)
+		first = bare_skip_padding(b, first, block->end);
+	for (uint32_t i = first; i < block->end; i++) {
 		const struct abi_unwind_rule rule = bare_state_rule(&state);
 		uint64_t end = bare_off(b, i + 1);
 
@@ -418,11 +558,7 @@ static int bare_run_gap(
 	b->instruction_count = b->block_count = b->waiting_count = 0;
 	err = bare_decode(b);
 	if (!err)
-		err = bare_make_blocks(b);
-	if (err)
-		return err == -ENOMEM ? err : 0;
-	bare_connect(b);
-	err = bare_follow(b);
+		err = bare_follow_all(b);
 	if (err)
 		return err == -ENOMEM ? err : 0;
 	bare_judge_without_return(b);

@@ -9,7 +9,11 @@
 #include "bpf/abi/unwind.h"
 #include "symbolizer/indexer/code/known.h"
 
-enum { BARE_MAX_INSTRUCTIONS = 1 << 20 };
+enum {
+	BARE_MAX_INSTRUCTIONS = 1 << 20,
+	BARE_BEGINNING = 16, /* instructions by which a function's beginning is told */
+	X86_HLT = 0xf4,
+};
 
 /* ---- instructions --------------------------------------------------------------------------- */
 
@@ -49,6 +53,7 @@ static uint32_t bare_decode_one(
 		return BARE_ALIGN - (uint32_t)((b->low + off) % BARE_ALIGN);
 	ret_i->is_code = true;
 	ret_i->kind = (uint8_t)flow.kind;
+	ret_i->is_halt = flow.kind == CODE_STOP && bytes[off] == X86_HLT;
 	if (flow.kind == CODE_JUMP || flow.kind == CODE_BRANCH || flow.kind == CODE_CALL)
 		ret_i->target = bare_target(b, flow.target);
 	return flow.size;
@@ -169,8 +174,8 @@ static bool bare_is_before_known(const struct bare *b, uint32_t number)
 
 static bool bare_ends(const struct bare *b, uint32_t number)
 {
-	return bare_stops(&b->instructions[number]) || bare_is_last_call(b, number) ||
-	       bare_is_before_known(b, number);
+	return bare_stops(&b->instructions[number]) || b->instructions[number].never_returns ||
+	       bare_is_last_call(b, number) || bare_is_before_known(b, number);
 }
 
 /* ---- blocks --------------------------------------------------------------------------------- */
@@ -200,6 +205,7 @@ int bare_make_blocks(struct bare *b)
 	autofree uint8_t *leaders = NULL;
 	int err = bare_find_leaders(b, &leaders);
 
+	b->block_count = 0;
 	for (uint32_t i = 0; i < b->instruction_count && !err; i++) {
 		if (!i || leaders[i / 8] >> i % 8 & 1) {
 			err = array_reserve(
@@ -235,7 +241,7 @@ void bare_refuse(const struct bare *b, struct bare_block *block)
 	bare_root(b, block)->is_refused = true;
 }
 
-static void bare_join(const struct bare *b, struct bare_block *one, struct bare_block *other)
+void bare_join(const struct bare *b, struct bare_block *one, struct bare_block *other)
 {
 	struct bare_block *root = bare_root(b, one), *joined = bare_root(b, other);
 
@@ -265,6 +271,18 @@ static bool bare_has_only_nops(const struct bare *b, const struct bare_block *bl
 	return true;
 }
 
+static void bare_note_calls(const struct bare *b)
+{
+	for (size_t i = 0; i < b->instruction_count; i++) {
+		const struct bare_instruction *at = &b->instructions[i];
+
+		if (at->kind == CODE_CALL && at->target < b->instruction_count)
+			bare_block_of_target(b, at)->is_called = true;
+	}
+}
+
+/* A jump to what is called elsewhere is a tail call, or a loop: its target has a frame of its own.
+ */
 static void bare_note_targets(const struct bare *b, struct bare_block *block)
 {
 	for (uint32_t i = block->first; i < block->end; i++) {
@@ -278,12 +296,11 @@ static void bare_note_targets(const struct bare *b, struct bare_block *block)
 			continue;
 		}
 		to = bare_block_of_target(b, at);
-		if (at->kind == CODE_CALL) {
-			to->is_called = true;
-		} else {
-			to->is_jumped_to = true;
+		if (at->kind == CODE_CALL)
+			continue;
+		to->is_jumped_to = true;
+		if (!to->is_called)
 			bare_join(b, block, to);
-		}
 	}
 }
 
@@ -304,10 +321,64 @@ static void bare_note_order(const struct bare *b, struct bare_block *block)
 	}
 }
 
+bool bare_is_entry(const struct bare_block *block)
+{
+	return block->is_called ||
+	       (!block->is_fallen_into && !block->is_jumped_to && !block->is_padding);
+}
+
 void bare_connect(const struct bare *b)
 {
+	bare_note_calls(b);
 	for (size_t i = 0; i < b->block_count; i++)
 		bare_note_targets(b, &b->blocks[i]);
 	for (size_t i = 0; i < b->block_count; i++)
 		bare_note_order(b, &b->blocks[i]);
+}
+
+/* ---- states --------------------------------------------------------------------------------- */
+
+void bare_run(const struct bare *b, struct bare_state *s, const struct bare_instruction *i)
+{
+	bare_state_run(s, i->kind, &i->effect);
+	if (i->kind == CODE_CALL && i->target < b->instruction_count &&
+		bare_root(b, bare_block_of_target(b, i))->loses_fp)
+		bare_state_lose_fp(s);
+}
+
+bool bare_stack_is_aligned(const struct bare_state *s)
+{
+	return s->is_realigned || !(s->sp % BARE_ALIGN);
+}
+
+bool bare_is_above(const struct bare_state *s)
+{
+	return !s->is_realigned && s->sp > -BARE_WORD;
+}
+
+bool bare_same_place(const struct bare_state *one, const struct bare_state *other)
+{
+	return one->is_realigned == other->is_realigned && one->sp == other->sp;
+}
+
+/* Whether a function may begin with instruction NUMBER: it would not pop what it has not pushed. */
+static bool bare_may_begin(const struct bare *b, uint32_t number)
+{
+	struct bare_state state = bare_state_at_entry();
+	uint32_t end;
+
+	if (number == b->instruction_count)
+		return true;
+	end = MIN(b->blocks[b->instructions[number].block].end, number + BARE_BEGINNING);
+	for (uint32_t i = number; i < end; i++) {
+		bare_run(b, &state, &b->instructions[i]);
+		if (bare_is_above(&state))
+			return false;
+	}
+	return true;
+}
+
+bool bare_may_be_next(const struct bare *b, uint32_t number)
+{
+	return bare_is_aligned(b, number) && bare_may_begin(b, number);
 }

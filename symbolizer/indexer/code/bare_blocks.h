@@ -28,6 +28,8 @@ struct bare_instruction {
 	uint8_t kind; /* enum code_kind */
 	bool is_code; /* false: bytes that are none */
 	bool is_loop; /* a conditional jump behind it leads here */
+	bool never_returns; /* a call of a function in the gap that does not */
+	bool is_halt; /* hlt, behind which compilers may go on: musl ends programs by it */
 	uint8_t known; /* enum abi_cfa of code that is known by its instructions, else 0 */
 };
 
@@ -44,9 +46,13 @@ struct bare_block {
 	bool has_entry, may_be_two;
 	bool has_aligned_call, has_other_call;
 	bool loses_fp; /* returns with another value in rbp than at its entry */
+	bool may_leave; /* returns, or goes on elsewhere, as far as it was followed */
 	bool is_called; /* by a direct call */
 	bool is_fallen_into, is_jumped_to;
 	bool is_padding; /* nothing but nops, and nothing leads there */
+	bool may_be_case; /* of a switch: nothing leads there, and a jump through a table is before
+			   */
+	bool is_case;
 	bool has_state, waits;
 	struct bare_state state; /* at its beginning */
 };
@@ -82,7 +88,20 @@ bool bare_calls_outside(const struct bare_instruction *i);
 /* The block that I, a jump or call to an instruction, leads to: it begins there. */
 struct bare_block *bare_block_of_target(const struct bare *b, const struct bare_instruction *i);
 struct bare_block *bare_root(const struct bare *b, struct bare_block *block);
+void bare_join(const struct bare *b, struct bare_block *one, struct bare_block *other);
 void bare_refuse(const struct bare *b, struct bare_block *block);
 const struct bare_instruction *bare_last(const struct bare *b, const struct bare_block *block);
 /* The block that BLOCK runs on into, or NULL. */
 struct bare_block *bare_next(const struct bare *b, struct bare_block *block);
+bool bare_is_entry(const struct bare_block *block);
+
+/* What instruction I makes of S. */
+void bare_run(const struct bare *b, struct bare_state *s, const struct bare_instruction *i);
+/* As far as it is known: code that realigns the stack does so for its calls. */
+bool bare_stack_is_aligned(const struct bare_state *s);
+/* Whether the stack pointer is above the return address. */
+bool bare_is_above(const struct bare_state *s);
+/* Whether they have the same stack pointer. */
+bool bare_same_place(const struct bare_state *one, const struct bare_state *other);
+/* Whether the next function may begin with instruction NUMBER. */
+bool bare_may_be_next(const struct bare *b, uint32_t number);
