@@ -14,7 +14,7 @@
 #include <ucontext.h>
 #include <unistd.h>
 
-enum { BLOCK_BYTES = 64 << 20, HANDLED = 2000, VFORKS = 500, TICK_US = 5000, FAULT_SPIN = 1000000 };
+enum { BLOCK_BYTES = 64 << 20, HANDLED = 2000, VFORKS = 50, TICK_US = 5000, FAULT_SPIN = 1000000 };
 
 static sigjmp_buf out;
 static char *block;
