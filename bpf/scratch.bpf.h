@@ -116,8 +116,7 @@ __noinline __u64 stack_hash_frames(__u32 first, __u64 hash)
 	return hash;
 }
 
-/* The count is reloaded each time, or the verifier would follow the end once per possible length.
- */
+/* The count is reloaded each time: the verifier would follow the end once per possible length. */
 __noinline __u64 stack_hash(void)
 {
 	const struct unwind_walk *walk = unwind_walk_of();

@@ -147,9 +147,7 @@ __noinline __u64 vma_next(__u64 entry, __u64 address)
 {
 	struct unwind_walk *walk = unwind_walk_of();
 
-	if (!walk || !vma_supported())
-		return VMA_UNREADABLE;
-	return vma_read_node(walk->node, entry, address);
+	return walk ? vma_read_node(walk->node, entry, address) : VMA_UNREADABLE;
 }
 
 /* Looks up the mapping of PC and sets WALK->range. Returns an enum unwind_found. */

@@ -12,7 +12,7 @@ static __u64 probe_node[VMA_NODE_WORDS];
 
 __noinline __u64 vma_next(__u64 entry, __u64 address)
 {
-	return vma_supported() ? vma_read_node(probe_node, entry, address) : VMA_UNREADABLE;
+	return vma_read_node(probe_node, entry, address);
 }
 
 SEC("raw_tp")

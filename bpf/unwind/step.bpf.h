@@ -7,7 +7,8 @@
  *
  * A table says where the canonical frame address is (CFA: the caller's stack pointer before the
  * call), and where the caller's frame pointer and the return address are relative to it. Only sp,
- * fp and the link register are tracked, and rbx or r12 if a file needs them: all but a few
+ * fp and the link register are tracked, and rbx or r12 if a file needs them (x86_64 has no link
+ * register; rdi, in which vfork() holds its return address, is tracked in its place): all but a few
  * functions in a hundred thousand need no more. Code without a table (JIT, assembly) is unwound by
  * frame pointer; that register may hold anything there, so it must look like a frame pointer.
  *

@@ -49,6 +49,20 @@ enum {
 	VMA_UNREADABLE = 1, /* instead of an entry; none has this value */
 };
 
+/* Whether this kernel has all fields that are read here. */
+static __always_inline bool vma_supported(void)
+{
+	return bpf_core_field_exists(struct mm_struct, mm_mt) &&
+	       bpf_core_field_exists(struct mm_struct, context.vdso) &&
+	       bpf_core_field_exists(struct maple_range_64, slot) &&
+	       bpf_core_field_exists(struct maple_arange_64, slot) &&
+	       bpf_core_field_exists(struct vm_area_struct, vm_flags) &&
+	       bpf_core_field_exists(struct vm_area_struct, vm_file) &&
+	       (bpf_core_field_exists(struct inode___seconds, i_mtime_sec) ||
+		       bpf_core_field_exists(struct inode___inner, __i_mtime) ||
+		       bpf_core_field_exists(struct inode___plain, i_mtime));
+}
+
 /* 1 if A < B, else 0. Without a branch: the verifier would follow both sides for every pivot. */
 static __always_inline __u64 vma_below(__u64 a, __u64 b)
 {
@@ -89,7 +103,7 @@ static __always_inline __u64 vma_read_node(__u64 *node, __u64 entry, __u64 addre
 {
 	void *from = (void *)(entry & -(__u64)VMA_NODE_ALIGN);
 
-	if (bpf_probe_read_kernel(node, VMA_NODE_WORDS * sizeof(*node), from))
+	if (!vma_supported() || bpf_probe_read_kernel(node, VMA_NODE_WORDS * sizeof(*node), from))
 		return VMA_UNREADABLE;
 	return vma_entry(node, vma_node_type(entry) == VMA_NODE_BRANCH, address);
 }
@@ -232,20 +246,6 @@ static __always_inline int vma_report(struct mm_struct *mm, struct vm_area_struc
 		vma_no_file(mm, ret_mapping);
 	}
 	return 0;
-}
-
-/* Whether this kernel has all fields that are read here. */
-static __always_inline bool vma_supported(void)
-{
-	return bpf_core_field_exists(struct mm_struct, mm_mt) &&
-	       bpf_core_field_exists(struct mm_struct, context.vdso) &&
-	       bpf_core_field_exists(struct maple_range_64, slot) &&
-	       bpf_core_field_exists(struct maple_arange_64, slot) &&
-	       bpf_core_field_exists(struct vm_area_struct, vm_flags) &&
-	       bpf_core_field_exists(struct vm_area_struct, vm_file) &&
-	       (bpf_core_field_exists(struct inode___seconds, i_mtime_sec) ||
-		       bpf_core_field_exists(struct inode___inner, __i_mtime) ||
-		       bpf_core_field_exists(struct inode___plain, i_mtime));
 }
 
 /*

@@ -80,8 +80,7 @@ __noinline int unwind_read_changes(__u32 where)
 	return unwind_some_changes(&walk->bucket, region->bytes, where);
 }
 
-/* Sets the walk's bucket to that of byte OFFSET of the page at WHERE. A global function, as above.
- */
+/* Sets the walk's bucket to that of byte OFFSET in the page at WHERE. Also a global function. */
 __noinline int unwind_find_bucket(__u32 where, __u32 offset)
 {
 	__u32 number = where / ABI_UNWIND_REGION_BYTES;

@@ -21,7 +21,10 @@ enum { MAX_MODULE_LINE = 4096 };
 
 static const uint64_t RETRY_NS = 1000000000;
 
-/* A thread that reads the symbols. Until it is joined, `modules` below is the thread's, too. */
+/*
+ * The first reading, by a thread if one can start. Until it is joined, `modules` below is the
+ * thread's, too.
+ */
 struct kernel_symbols_reading {
 	pthread_t thread;
 	bool runs; /* was started and is not joined yet */
@@ -127,12 +130,11 @@ static void kernel_symbols_start(struct kernel_symbols *k)
 	reading->runs = !host_current && !thread_start(&reading->thread, kernel_symbols_run, k);
 }
 
-/* Waits for the thread. Returns its error. */
-static int kernel_symbols_join(struct kernel_symbols *k, struct kallsyms **ret_table)
+/* Waits for the thread. Returns its error; without one, reading.table is there. */
+static int kernel_symbols_join(struct kernel_symbols *k)
 {
 	pthread_join(k->reading.thread, NULL);
 	k->reading.runs = false;
-	*ret_table = k->reading.table;
 	return k->reading.err;
 }
 
@@ -153,12 +155,10 @@ int kernel_symbols_create(int proc_fd, struct metrics *metrics, struct kernel_sy
 
 void kernel_symbols_destroy(struct kernel_symbols *k)
 {
-	struct kallsyms *unused;
-
 	if (!k)
 		return;
-	if (k->reading.runs && !kernel_symbols_join(k, &unused))
-		kallsyms_destroy(unused);
+	if (k->reading.runs && !kernel_symbols_join(k))
+		kallsyms_destroy(k->reading.table);
 	kallsyms_destroy(k->table);
 	free(k);
 }
@@ -182,16 +182,15 @@ static bool kernel_symbols_must_wait(const struct kernel_symbols *k)
 
 const struct kallsyms *kernel_symbols_table(struct kernel_symbols *k)
 {
-	struct kallsyms *table;
 	int err;
 
 	if (k->read)
 		return k->table;
 	if (k->hidden || kernel_symbols_must_wait(k))
 		return NULL;
-	err = k->reading.runs ? kernel_symbols_join(k, &table) : kernel_symbols_read(k, &table);
+	err = k->reading.runs ? kernel_symbols_join(k) : kernel_symbols_read(k, &k->reading.table);
 	if (!err) {
-		kallsyms_read_over(&k->table, table);
+		kallsyms_read_over(&k->table, take(k->reading.table));
 		k->read = true;
 		return k->table;
 	}

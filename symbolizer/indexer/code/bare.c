@@ -14,7 +14,9 @@
  *   return, such as what calls main(), have one entry and calls, the stack is aligned at all of
  *   these, and no next function may begin behind one;
  * - ways that meet agree on the stack pointer;
- * - jumps lead to the beginning of an instruction, or out of the gap as a call would;
+ * - jumps lead to the beginning of an instruction; those to another function, or out of the gap,
+ *   leave the stack pointer and rbp as a call would find them;
+ * - a jump through a table has cases, if it is doubtful that the blocks are one function;
  * - the stack is aligned at calls that leave the gap, unless nothing makes it doubtful that the
  *   blocks are a function (bare_is_doubtful());
  * - nothing runs into bytes that are no code.
@@ -45,7 +47,8 @@ enum {
 	BARE_MAX_BYTES = 8 << 20,
 	BARE_MAX_ROUNDS = 16, /* each finds helpers that lose rbp, for the next; a gap that needs
 				 more has no rules */
-	/* Each finds functions that never return, whose callers may be such ones, too. */
+	/* Each finds functions that never return, whose callers may be such ones, too. Calls that
+	   are found by the last pass are taken to return. */
 	BARE_MAX_PASSES = 8,
 };
 
@@ -364,7 +367,7 @@ static int bare_follow(struct bare *b)
 
 /* ---- calls that do not return --------------------------------------------------------------- */
 
-/* Whether the functions of BLOCK may be left by its end. */
+/* Whether the end of BLOCK may lead out of its function. */
 static bool bare_may_leave(const struct bare *b, struct bare_block *block)
 {
 	const struct bare_instruction *last = bare_last(b, block);
@@ -384,7 +387,7 @@ static bool bare_may_leave(const struct bare *b, struct bare_block *block)
 	}
 }
 
-/* Whether the function that I calls was followed, and no way from its beginning leads out of it. */
+/* Whether all of the function that I calls was followed, and no way leads out of it. */
 static bool bare_callee_stays(const struct bare *b, const struct bare_instruction *i)
 {
 	struct bare_block *callee = bare_block_of_target(b, i);
@@ -555,7 +558,7 @@ static int bare_run_gap(
 	b->bytes_left -= high - low;
 	b->low = low;
 	b->high = high;
-	b->instruction_count = b->block_count = b->waiting_count = 0;
+	b->instruction_count = b->waiting_count = 0;
 	err = bare_decode(b);
 	if (!err)
 		err = bare_follow_all(b);

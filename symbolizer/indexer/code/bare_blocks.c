@@ -281,8 +281,7 @@ static void bare_note_calls(const struct bare *b)
 	}
 }
 
-/* A jump to what is called elsewhere is a tail call, or a loop: its target has a frame of its own.
- */
+/* A jump to what is also called is a tail call, or a loop: the target has its own frame. */
 static void bare_note_targets(const struct bare *b, struct bare_block *block)
 {
 	for (uint32_t i = block->first; i < block->end; i++) {

@@ -50,8 +50,7 @@ struct bare_block {
 	bool is_called; /* by a direct call */
 	bool is_fallen_into, is_jumped_to;
 	bool is_padding; /* nothing but nops, and nothing leads there */
-	bool may_be_case; /* of a switch: nothing leads there, and a jump through a table is before
-			   */
+	bool may_be_case; /* nothing leads there, but a jump through a table, or a hlt, is before */
 	bool is_case;
 	bool has_state, waits;
 	struct bare_state state; /* at its beginning */

@@ -4,7 +4,8 @@
 #include "base/cleanup.h"
 
 enum {
-	CASE_BLOCKS = 64, /* that one case leads to and others do not; with more it is no case */
+	CASE_BLOCKS =
+		64, /* of one case; one that leads to more new blocks is not taken for a case */
 	CASE_REACH = 4096, /* blocks behind a jump among which cases are looked for */
 };
 
@@ -64,7 +65,7 @@ struct bare_block *bare_next_case(
 	return NULL;
 }
 
-/* The ways from a candidate, as far as they lead through blocks that others do not lead to. */
+/* A candidate is followed in the state at the switch, through blocks that have no state yet. */
 struct trial {
 	const struct bare *b;
 	const struct bare_block *root; /* of the switch */
