@@ -25,6 +25,8 @@ struct sightings_record {
 _Static_assert(
 	offsetof(struct sightings_record, of) == sizeof(struct abi_sightings), "as the ABI has it");
 
+enum { KERNEL_INTERRUPTED_MAX = 8 /* exceptions and interrupts in a kernel stack; a power of 2 */ };
+
 struct unwind_walk {
 	__u32 rules_epoch; /* shared.unwind_rules_epoch when the walk began */
 	__u32 readings; /* shared.ring_readings when the allowance was last renewed */
@@ -37,6 +39,8 @@ struct unwind_walk {
 	__u32 may_guess; /* 1 = user space may look for the caller of code without a table */
 	__u32 gap; /* 1 = the walk stopped for that */
 	struct unwind_cache_key key; /* of the cached ranges; not on the stack, which is small */
+	__u32 interrupted; /* frames of the kernel stack that are interrupted code */
+	__u32 interrupted_at[KERNEL_INTERRUPTED_MAX];
 	unsigned short blocks[UNWIND_CACHE_AHEAD]; /* cached rules of the innermost frames */
 	struct abi_unwind_range range; /* of the last pc; end 0 = none */
 	struct unwind_bucket bucket; /* while a row is searched for */

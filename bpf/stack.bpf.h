@@ -155,8 +155,8 @@ static __always_inline void stack_insert_caller(const struct capture *t, __u64 *
 	frames[1] = regs_return_address(t->interrupted);
 }
 
-/* The kernel walks and this ships the user or (ABI_STACK_KERNEL) kernel stack. Id, or 0 = none. */
-static __always_inline __u64 stack_take(
+/* The kernel walks the user or (ABI_STACK_KERNEL) kernel stack. Returns false if there is none. */
+static __always_inline bool stack_read(
 	const struct capture *t, struct stack_record *record, __u32 kind)
 {
 	__u64 walk = kind == ABI_STACK_KERNEL ? 0 : BPF_F_USER_STACK;
@@ -170,13 +170,22 @@ static __always_inline __u64 stack_take(
 	bytes = bpf_get_stack(t->ctx, record->frames + first, room, walk);
 
 	if (bytes <= 0)
-		return 0;
+		return false;
 	if (first)
 		stack_insert_caller(t, record->frames);
 	record->frame_count = first + (__u64)bytes / sizeof(record->frames[0]);
 	record->flags = kind ? kind : t->stack_flags;
 	if (record->frame_count >= config.max_frames)
 		record->flags |= ABI_STACK_DEPTH;
+	return true;
+}
+
+/* The kernel walks and this ships the user or (ABI_STACK_KERNEL) kernel stack. Id, or 0 = none. */
+static __always_inline __u64 stack_take(
+	const struct capture *t, struct stack_record *record, __u32 kind)
+{
+	if (!stack_read(t, record, kind))
+		return 0;
 	record->id = stack_hash();
 	stack_ship(t, record, 0);
 	return record->id;

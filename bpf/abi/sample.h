@@ -156,7 +156,7 @@ struct abi_stack {
 	abi_u32 frame_count; /* words */
 	/* As in bpf/abi/frame.h, innermost first. All pcs but the first are return addresses, or
 	 * the addresses of interrupted code (signals, Go's preemption, interrupts) plus 1: the code
-	 * of either is found one byte before. */
+	 * of either is found one byte before. The kernel's own walks do not add that 1. */
 	abi_u64 frames[];
 };
 

@@ -15,27 +15,40 @@ static __always_inline bool kernel_walk_compared(__u64 walks)
 	return walks < ABI_KERNEL_COMPARED || walks % ABI_KERNEL_COMPARED == 0;
 }
 
+/*
+ * Adds the 1 that struct abi_stack has in addresses of interrupted code. The kernel's walk does
+ * not, so this follows the comparison with it.
+ */
+static __always_inline void kernel_mark_interrupted(struct unwind_walk *walk)
+{
+	for (__u32 i = 0; i < KERNEL_INTERRUPTED_MAX && i < walk->interrupted; i++)
+		walk->record.frames[walk->interrupted_at[i] & (ABI_MAX_FRAMES - 1)]++;
+}
+
 /* Walks and ships the kernel stack. Returns its id, or 0 if there is none. */
 static __always_inline __u64 kernel_stack_capture(const struct capture *t, struct scratch *s)
 {
 	struct stack_record *record = &s->walk.record;
 	__u64 *counters = t->counters->of;
-	__u64 id;
 
 	if (!kernel_walk(t->interrupted, &s->walk))
 		return stack_take(t, record, ABI_STACK_KERNEL);
 	record->flags = ABI_STACK_KERNEL;
 	if (*(volatile __u32 *)&record->frame_count >= config.max_frames)
 		record->flags |= ABI_STACK_DEPTH;
-	id = stack_hash();
-	record->id = id;
 	if (kernel_walk_compared(counters[ABI_COUNT_KERNEL_WALKS]++)) {
-		if (stack_take(t, record, ABI_STACK_KERNEL) == id)
-			return id;
-		counters[ABI_COUNT_KERNEL_WALKS_WRONG]++;
-		shared.kernel_tables.count = 0;
-		return record->id;
+		__u64 own = stack_hash();
+
+		if (!stack_read(t, record, ABI_STACK_KERNEL))
+			return 0;
+		if (stack_hash() != own) {
+			counters[ABI_COUNT_KERNEL_WALKS_WRONG]++;
+			shared.kernel_tables.count = 0;
+			s->walk.interrupted = 0;
+		}
 	}
+	kernel_mark_interrupted(&s->walk);
+	record->id = stack_hash();
 	stack_ship(t, record, 0);
-	return id;
+	return record->id;
 }

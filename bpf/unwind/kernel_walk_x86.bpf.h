@@ -282,6 +282,9 @@ static __always_inline enum kernel_step kernel_interrupted(struct unwind_state *
 	if (kernel_word(s, where + 8 * PUSHED_IP, &pc) ||
 		kernel_word(s, where + 8 * PUSHED_SP, &sp))
 		return KERNEL_GIVES_UP;
+	/* Its function has just returned. */
+	if (kernel_is_trampoline(pc))
+		return KERNEL_GIVES_UP;
 	s->pc = pc;
 	s->sp = sp;
 	return KERNEL_GOES_ON;
@@ -321,7 +324,10 @@ static __always_inline enum kernel_step kernel_step_by(
 	return step;
 }
 
-/* Makes one step and records its result as the I-th frame. Returns an enum kernel_step. */
+/*
+ * Makes one step and records its result as the I-th frame, as the kernel's walk would. Returns an
+ * enum kernel_step.
+ */
 __noinline int kernel_frame(__u32 i)
 {
 	struct unwind_walk *walk = unwind_walk_of();
@@ -347,9 +353,14 @@ __noinline int kernel_frame(__u32 i)
 		way = 0;
 	}
 	step = kernel_step_by(&walk->state, &set->of[way & (KERNEL_ROW_WAYS - 1)].rule);
-	if (step == KERNEL_GOES_ON) {
-		walk->record.frames[i] = unwind_recorded(&walk->state);
-		walk->record.frame_count = i + 1;
+	if (step != KERNEL_GOES_ON)
+		return step;
+	walk->record.frames[i] = walk->state.pc;
+	walk->record.frame_count = i + 1;
+	if (!walk->state.is_return) {
+		if (walk->interrupted >= KERNEL_INTERRUPTED_MAX)
+			return KERNEL_GIVES_UP;
+		walk->interrupted_at[walk->interrupted++ & (KERNEL_INTERRUPTED_MAX - 1)] = i;
 	}
 	return step;
 }
@@ -380,6 +391,7 @@ static __always_inline bool kernel_walk(
 	walk->state.fp = interrupted->rbp;
 	walk->state.is_return = 0;
 	walk->state.block_address = 0;
+	walk->interrupted = 0;
 	walk->record.frames[0] = walk->state.pc;
 	walk->record.frame_count = 1;
 	return kernel_frames() != KERNEL_GIVES_UP;
