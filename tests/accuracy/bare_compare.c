@@ -2,9 +2,10 @@
 /*
  * bare_compare FILE: derives unwind rules from the instructions of FILE, as is done for code
  * without tables (symbolizer/indexer/code/bare.h), and compares them with its tables, as libdw
- * reads them: the CFA, and where the caller's rbp is saved. A difference is a mistake of ours or of
- * the tables. Rules are compared if both have the stack pointer. Prints differences, then figures
- * in one line; exits 1 if there are differences.
+ * reads them: the CFA, and where the caller's frame pointer (rbp, x29) and, on aarch64, the return
+ * address are. A difference is a mistake of ours or of the tables. Rules are compared if both have
+ * the stack pointer, or both the frame pointer. Prints differences, then figures in one line; exits
+ * 1 if there are differences.
  */
 #include <dwarf.h>
 #include <elfutils/libdw.h>
@@ -21,33 +22,46 @@
 #include "symbolizer/indexer/code/decoder.h"
 #include "symbolizer/indexer/elf/images.h"
 
-enum { MAX_SHOWN = 10, GAP_FUNCTIONS = 64, DWARF_RBP = 6, DWARF_RSP = 7 };
+enum { MAX_SHOWN = 10, GAP_FUNCTIONS = 64 };
+
+/* Numbers of registers in DWARF. */
+struct numbers {
+	int sp, fp, link; /* link: 0 = there is none (rax is not asked for) */
+};
 
 struct figures {
+	struct numbers numbers;
 	Dwarf_CFI *cfi;
 	uint64_t rows, bytes, compared, different, without;
 };
 
-/* The stack pointer's distance to the CFA; 0 = libdw's rule has none. */
-static int64_t distance_of(Dwarf_Frame *frame)
+/* The distance from register NUMBER to the CFA; false = libdw's rule has another register. */
+static bool distance_of(Dwarf_Frame *frame, int number, int64_t *ret_distance)
 {
 	size_t count = 0;
 	Dwarf_Op *ops;
 
 	if (dwarf_frame_cfa(frame, &ops, &count) || count != 1)
-		return 0;
-	if (ops[0].atom == DW_OP_bregx && ops[0].number == DWARF_RSP)
-		return (int64_t)ops[0].number2;
-	return ops[0].atom == DW_OP_breg0 + DWARF_RSP ? (int64_t)ops[0].number : 0;
+		return false;
+	if (ops[0].atom == DW_OP_bregx && ops[0].number == (Dwarf_Word)number)
+		*ret_distance = (int64_t)ops[0].number2;
+	else if (ops[0].atom == DW_OP_breg0 + number)
+		*ret_distance = (int64_t)ops[0].number;
+	else
+		return false;
+	return true;
 }
 
-/* Where the caller's rbp is: its offset from the CFA; 0 = in the register; false = elsewhere. */
-static bool saved_at(Dwarf_Frame *frame, int64_t *ret_off)
+/*
+ * Where the caller's value of register NUMBER is: its offset from the CFA; 0 = in the register;
+ * false = elsewhere.
+ */
+static bool saved_at(Dwarf_Frame *frame, int number, int64_t *ret_off)
 {
 	Dwarf_Op memory[3], *ops = NULL;
 	size_t count = 0;
 
-	if (dwarf_frame_register(frame, DWARF_RBP, memory, &ops, &count))
+	if (dwarf_frame_register(frame, number, memory, &ops, &count))
 		return false;
 	*ret_off = 0;
 	if (!count)
@@ -62,19 +76,26 @@ static bool saved_at(Dwarf_Frame *frame, int64_t *ret_off)
  * Tables may describe a saved register until the function ends, after it was restored: ours is then
  * in the register, which is right as well.
  */
-static bool agrees(const struct abi_unwind_rule *rule, Dwarf_Frame *frame)
+static bool agrees(const struct numbers *numbers, const struct abi_unwind_rule *rule,
+	int64_t distance, Dwarf_Frame *frame)
 {
 	int64_t off;
 
-	if (rule->cfa_off != distance_of(frame))
+	if (rule->cfa_off != distance)
 		return false;
-	return rule->fp != ABI_REG_AT_CFA || !saved_at(frame, &off) || !off || rule->fp_off == off;
+	if (numbers->link && rule->ra == ABI_REG_AT_CFA &&
+		(!saved_at(frame, numbers->link, &off) || (off && off != rule->ra_off)))
+		return false;
+	return rule->fp != ABI_REG_AT_CFA || !saved_at(frame, numbers->fp, &off) || !off ||
+	       rule->fp_off == off;
 }
 
 static void compare_row(
 	void *context, uint64_t low, uint64_t high, const struct abi_unwind_rule *rule)
 {
 	struct figures *f = context;
+	const int number = rule->cfa == ABI_CFA_SP ? f->numbers.sp : f->numbers.fp;
+	int64_t distance = 0, fp = 0, ra = 0;
 	autofree Dwarf_Frame *frame = NULL;
 
 	f->rows++;
@@ -83,16 +104,17 @@ static void compare_row(
 		f->without++;
 		return;
 	}
-	if (rule->cfa != ABI_CFA_SP || !distance_of(frame))
+	if ((rule->cfa != ABI_CFA_SP && rule->cfa != ABI_CFA_FP) ||
+		!distance_of(frame, number, &distance))
 		return;
 	f->compared++;
-	if (!agrees(rule, frame) && f->different++ < MAX_SHOWN) {
-		int64_t off = 0;
-
-		saved_at(frame, &off);
-		printf("%#lx: sp%+d fp %d %+d, libdw says sp%+ld fp %+ld\n", (unsigned long)low,
-			rule->cfa_off, rule->fp, rule->fp_off, (long)distance_of(frame), (long)off);
-	}
+	if (agrees(&f->numbers, rule, distance, frame) || f->different++ >= MAX_SHOWN)
+		return;
+	saved_at(frame, f->numbers.fp, &fp);
+	saved_at(frame, f->numbers.link, &ra);
+	printf("%#lx: CFA %d%+d fp %d %+d ra %+d, libdw says %+ld fp %+ld ra %+ld\n",
+		(unsigned long)low, rule->cfa, rule->cfa_off, rule->fp, rule->fp_off, rule->ra_off,
+		(long)distance, (long)fp, (long)ra);
 }
 
 struct functions {
@@ -194,6 +216,9 @@ int main(int argc, char **argv)
 	if (!f.cfi)
 		return 2;
 	functions.image = images.own;
+	f.numbers = elf_image_machine(images.own) == EM_AARCH64
+			    ? (struct numbers){ .sp = 31, .fp = 29, .link = 30 }
+			    : (struct numbers){ .sp = 7, .fp = 6 };
 	if (unwind_each_function(images.own, add_function, &functions))
 		return 2;
 	qsort(functions.items, functions.count, sizeof(functions.items[0]), by_low);

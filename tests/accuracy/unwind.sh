@@ -106,9 +106,9 @@ if [ "$(uname -m)" = x86_64 ]; then
 		"$c" "$sources/far.s"
 	try "musl" 25 musl-gcc -O2 -static -g "$c"
 	# Not libc and libcrypto: assembly of theirs pushes registers and does not say so in its entries.
-	bare "$(library libstdc++.so.6)" 50000
-	bare "$(library libdw.so.1)" 20000
-	bare /usr/bin/perl 50000
+	bare "$(library libstdc++.so.6)" 150000
+	bare "$(library libdw.so.1)" 70000
+	bare /usr/bin/perl 200000
 	bare "$build/fathom" 50000
 fi
 try rust 1000 rustc -O "$here/dwarf/shapes.rs"
@@ -125,6 +125,9 @@ fi
 arm=aarch64-linux-gnu
 compare "aarch64 libc" /usr/$arm/lib/libc.so.6 10000
 compare "aarch64 ld.so" /usr/$arm/lib/ld-linux-aarch64.so.1 1000
+bare /usr/$arm/lib/libc.so.6 200000
+bare /usr/$arm/lib/libstdc++.so.6 150000
+bare /usr/$arm/lib/libm.so.6 60000
 for flags in -O2 "-O2 -mbranch-protection=standard" "-O2 -static" "-O0"; do
 	# shellcheck disable=SC2086
 	try "aarch64 $flags" 25 $arm-gcc $flags "$c"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The input is code without tables. The rows that it gets are in order, inside of it, and such that
- * a page can hold them; its functions are inside of it, too.
+ * The input is code without tables, of either machine. The rows that it gets are in order, inside
+ * of it, and such that a page can hold them; its functions are inside of it, too.
  */
 #include <elf.h>
 #include <stdlib.h>
@@ -21,6 +21,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 enum { CODE = 0x1000, MAX_BYTES = 1 << 16 };
 
 struct rows {
+	uint16_t machine;
 	uint64_t end, high;
 	uint64_t functions_end;
 };
@@ -29,15 +30,19 @@ static void check_row(
 	void *context, uint64_t low, uint64_t high, const struct abi_unwind_rule *rule)
 {
 	struct rows *rows = context;
+	/* x86_64 has a word on the stack at a function's beginning: the return address. */
+	const int word = rows->machine == EM_X86_64 ? 8 : 0;
 
 	if (low < rows->end || low >= high || high > rows->high)
 		abort();
 	rows->end = high;
 	if (rule->cfa == ABI_CFA_SIGNAL || rule->cfa == ABI_CFA_END)
 		return;
-	if (rule->cfa == ABI_CFA_SP && rule->cfa_off < 8)
+	if (rule->cfa == ABI_CFA_SP && rule->cfa_off < word)
 		abort();
-	if (rule->ra != ABI_REG_AT_CFA || (rule->fp == ABI_REG_AT_CFA && rule->fp_off > -16))
+	if (rule->ra != ABI_REG_AT_CFA && (word || rule->ra != ABI_REG_SAME))
+		abort();
+	if (rule->fp == ABI_REG_AT_CFA && rule->fp_off > -8 - word)
 		abort();
 }
 
@@ -51,13 +56,13 @@ static void check_function(void *context, uint64_t low, uint64_t high)
 }
 
 /* A file with nothing but a segment of this code. */
-static int file_with(const uint8_t *code, size_t size)
+static int file_with(uint16_t machine, const uint8_t *code, size_t size)
 {
 	const Elf64_Ehdr header = {
 		.e_ident = { ELFMAG0, ELFMAG1, ELFMAG2, ELFMAG3, ELFCLASS64, ELFDATA2LSB,
 			EV_CURRENT },
 		.e_type = ET_DYN,
-		.e_machine = EM_X86_64,
+		.e_machine = machine,
 		.e_version = EV_CURRENT,
 		.e_phoff = sizeof(header),
 		.e_ehsize = sizeof(header),
@@ -90,22 +95,29 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
 	return 0;
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+static void run_on(uint16_t machine, const uint8_t *data, size_t size)
 {
 	static const struct debug_files none;
-	struct rows rows = { .end = CODE, .high = CODE + size, .functions_end = CODE };
+	struct rows rows = {
+		.machine = machine, .end = CODE, .high = CODE + size, .functions_end = CODE
+	};
 	const struct unwind_gap_sink sink = { check_row, check_function, &rows };
 	struct unwind_gap_source source = { 0 };
 	autocall(images_deinit) struct images images = { 0 };
-	autoclose int fd = -1;
+	autoclose int fd = file_with(machine, data, size);
 
-	if (!size || size > MAX_BYTES)
-		return 0;
-	fd = file_with(data, size);
 	if (images_open(fd, &none, &images) || bare_open(images.own, NULL, &source))
 		abort();
 	if (source.run(source.state, CODE, CODE + size, &sink))
 		abort();
 	source.close(source.state);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	if (!size || size > MAX_BYTES)
+		return 0;
+	run_on(EM_X86_64, data, size);
+	run_on(EM_AARCH64, data, size);
 	return 0;
 }

@@ -274,6 +274,7 @@ static int add_gaps(struct job *job, uint64_t limit)
 static int add_landmark(struct job *job, struct landmark *mark, uint64_t limit)
 {
 	uint64_t low = MAX(mark->low, job->before), high = mark->low + mark->size, end = 0;
+	const struct unwind_gap_source *gaps = job->input->gaps;
 	bool found = false;
 	int err;
 
@@ -290,6 +291,8 @@ static int add_landmark(struct job *job, struct landmark *mark, uint64_t limit)
 	if (err)
 		return err;
 	end = MIN(end, MIN(limit, high));
+	if (mark->rule.cfa == ABI_CFA_END && gaps && low == mark->low)
+		end = gaps->entry_end(gaps->state, low, end);
 	unwind_pages_row(job->pages, low, end, &mark->rule);
 	job->before = end;
 	return 0;

@@ -10,13 +10,11 @@
 
 #include "base/cleanup.h"
 #include "symbolizer/indexer/cfi/cfi.h"
-#include "symbolizer/indexer/cfi/leaf_arm64.h"
 #include "symbolizer/indexer/cfi/unwind_input.h"
 
 enum {
 	HEADER_VERSION = 1, /* of .eh_frame_hdr (LSB 5, 10.6.2) */
 	HEADER_FIXED_BYTES = 4,
-	LEAVES = 3,
 	PLT_LANDMARKS = 16,
 	ENTRY_BYTES = 256, /* size limit of the code at a file's entry point */
 	/* What a signal handler returns to: a nop, two instructions, and where the second one is.
@@ -27,7 +25,7 @@ enum {
 };
 
 /* The entry point and what signal handlers return to are the other two. */
-_Static_assert(2 + LEAVES + PLT_LANDMARKS == UNWIND_LANDMARKS, "room for all of them");
+_Static_assert(2 + PLT_LANDMARKS == UNWIND_LANDMARKS, "room for all of them");
 
 static struct landmark entry_landmark(uint64_t entry_point)
 {
@@ -143,14 +141,8 @@ int unwind_each_function(struct elf_image *image, cfi_fde_sink *sink, void *cont
 	return err;
 }
 
-struct export
-{
-	uint64_t low;
-	uint32_t size;
-};
-
-/* Finds NAME among the exports of a file with few of them; address 0 if absent. */
-static struct export find_export(struct elf_image *image, const char *name)
+/* The address of NAME, one of the exports of a file with few of them; 0 if absent. */
+static uint64_t find_export(struct elf_image *image, const char *name)
 {
 	struct cursor symbols = elf_image_bytes(image, ".dynsym");
 	size_t count = cursor_left(&symbols) / sizeof(Elf64_Sym);
@@ -163,24 +155,24 @@ static struct export find_export(struct elf_image *image, const char *name)
 		memcpy(&symbol, cursor_bytes(&symbols, sizeof(symbol)), sizeof(symbol));
 		cursor_seek(&names, symbol.st_name);
 		found = cursor_string(&names);
-		if (found && !strcmp(found, name) && symbol.st_size <= UINT32_MAX)
-			return (struct export){ .low = symbol.st_value,
-				.size = (uint32_t)symbol.st_size };
+		if (found && !strcmp(found, name))
+			return symbol.st_value;
 	}
-	return (struct export){ 0 };
+	return 0;
 }
 
 /*
  * On aarch64 signal handlers return into the vDSO. Since Linux 5.8 that code has no entry (and the
  * vDSO may have no tables at all): a walk by frame pointer would miss the interrupted function.
- * Before it is a nop, for unwinders that subtract 1 from the return address.
+ * Before it is a nop, for unwinders that subtract 1 from the return address. The rest of that vDSO
+ * has the rules of its instructions.
  */
 static struct landmark signal_landmark(struct elf_image *image)
 {
 	uint64_t low = 0;
 
 	if (elf_image_machine(image) == EM_AARCH64)
-		low = find_export(image, "__kernel_rt_sigreturn").low;
+		low = find_export(image, "__kernel_rt_sigreturn");
 	if (low < NOP_BYTES)
 		return (struct landmark){ 0 };
 	return (struct landmark){
@@ -188,25 +180,6 @@ static struct landmark signal_landmark(struct elf_image *image)
 		.size = RETURN_BYTES,
 		.rule.cfa = ABI_CFA_SIGNAL,
 	};
-}
-
-/*
- * The rest of that vDSO has no tables either. Its clock functions have no frame: the caller is in
- * the link register.
- */
-static void leaf_landmarks(struct elf_image *image, struct landmark marks[LEAVES])
-{
-	static const char *const names[LEAVES] = { "__kernel_clock_gettime",
-		"__kernel_gettimeofday", "__kernel_clock_getres" };
-
-	for (size_t i = 0; i < LEAVES; i++) {
-		struct export f = find_export(image, names[i]);
-
-		if (f.low && leaf_arm64(elf_image_at(image, f.low, f.size)))
-			marks[i] = (struct landmark){
-				.low = f.low, .size = f.size, .rule.cfa = ABI_CFA_SP
-			};
-	}
 }
 
 static int mark_by_address(const void *a, const void *b)
@@ -224,9 +197,7 @@ static bool find_landmarks(struct elf_image *image, struct landmark marks[UNWIND
 	marks[0] = entry_landmark(elf_image_entry_point(image));
 	marks[1] = signal_landmark(image);
 	is_vdso = marks[1].size;
-	if (is_vdso)
-		leaf_landmarks(image, &marks[2]);
-	plt_unwind(image, &marks[2 + LEAVES], PLT_LANDMARKS);
+	plt_unwind(image, &marks[2], PLT_LANDMARKS);
 	qsort(marks, UNWIND_LANDMARKS, sizeof(marks[0]), mark_by_address);
 	return is_vdso;
 }
@@ -242,7 +213,7 @@ static uint8_t kept_register(struct elf_image *image, const struct unwind_source
 		return 0;
 	if (source && source->kept)
 		return source->kept;
-	return find_export(image, "_r_debug").low ? ABI_KEPT_RBX + 1 : 0;
+	return find_export(image, "_r_debug") ? ABI_KEPT_RBX + 1 : 0;
 }
 
 static int code_by_address(const void *a, const void *b)

@@ -40,6 +40,8 @@ struct unwind_gap_sink {
 struct unwind_gap_source {
 	/* Looks at the code in [LOW, HIGH). Only -ENOMEM is an error. */
 	int (*run)(void *state, uint64_t low, uint64_t high, const struct unwind_gap_sink *sink);
+	/* Where the code of the file's entry point ends, which is LOW; at most HIGH. */
+	uint64_t (*entry_end)(void *state, uint64_t low, uint64_t high);
 	void (*close)(void *state);
 	void *state;
 };

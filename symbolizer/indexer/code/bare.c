@@ -2,24 +2,29 @@
 /*
  * The code of a gap is decoded from its beginning, one instruction after the other, and cut into
  * blocks at jumps and their targets. What a block does to the stack pointer is followed from the
- * entries, where the return address is on top of the stack, along all jumps. An entry is a block
- * that a call leads to, or that no jump leads to and nothing runs into, unless it is a case of a
- * switch (bare_cases.h).
+ * entries along all jumps. At an entry the return address is on top of the stack, or on aarch64 in
+ * the link register. An entry is a block that a call leads to, or that no jump leads to and nothing
+ * runs into, unless it is a case of a switch (bare_cases.h).
  *
  * Blocks that jumps connect are judged together. They get rules only if all of this holds:
  *
- * - they return, and at each return the return address is on top of the stack again, with the
- *   caller's rbp in its register. Only helpers may lose rbp: each of their entries is the target of
- *   a direct call in the gap, and rbp is not known after those calls. Blocks that never
- *   return, such as what calls main(), have one entry and calls, the stack is aligned at all of
- *   these, and no next function may begin behind one;
- * - ways that meet agree on the stack pointer;
+ * - they return, and at each return the return address is where it was at the entry, with the
+ *   caller's frame pointer (rbp, x29) in its register. Only helpers may lose that: each of their
+ *   entries is the target of a direct call in the gap, and it is not known after those calls.
+ * Blocks that never return, such as what calls main(), have one entry, which is aligned or pointed
+ * to, no switch, and calls, at all of which a call may come (bare_state_may_call()). Those that
+ * only go on to other functions, with their frame gone, have such calls;
+ * - ways that meet agree on the stack pointer, or on what the frame pointer has;
  * - jumps lead to the beginning of an instruction; those to another function, or out of the gap,
- *   leave the stack pointer and rbp as a call would find them;
+ *   leave the stack pointer and the frame pointer as a call would find them;
  * - a jump through a table has cases, if it is doubtful that the blocks are one function;
- * - the stack is aligned at calls that leave the gap, unless nothing makes it doubtful that the
- *   blocks are a function (bare_is_doubtful());
+ * - a call may come at calls that leave the gap, unless nothing makes it doubtful that the blocks
+ * are a function (bare_is_doubtful());
  * - nothing runs into bytes that are no code.
+ *
+ * Behind a call that leaves the gap another function may begin. What contradicts the state there is
+ * blamed on the call: it never returns, and all is followed again without the way behind it. Where
+ * nothing contradicts the state, but no return and no other way confirms it, there are no rules.
  *
  * Apart from that, two kinds of code are known by their instructions: what signal handlers return
  * to, and a new thread's first call.
@@ -37,6 +42,7 @@
 #include "base/cleanup.h"
 #include "symbolizer/indexer/code/bare_blocks.h"
 #include "symbolizer/indexer/code/bare_cases.h"
+#include "symbolizer/indexer/code/bare_entry.h"
 
 enum {
 	/*
@@ -45,24 +51,24 @@ enum {
 	 */
 	BARE_MAX_GAP = 4 << 20,
 	BARE_MAX_BYTES = 8 << 20,
-	BARE_MAX_ROUNDS = 16, /* each finds helpers that lose rbp, for the next; a gap that needs
-				 more has no rules */
-	/* Each finds functions that never return, whose callers may be such ones, too. Calls that
-	   are found by the last pass are taken to return. */
+	BARE_MAX_ROUNDS = 16, /* each finds helpers that lose the frame pointer, for the next; a gap
+				 that needs more has no rules */
+	/* Each finds calls that never return, whose callers may not, either. The last one takes all
+	   others to return. */
 	BARE_MAX_PASSES = 8,
 };
 
 /* ---- following ------------------------------------------------------------------------------ */
 
 /*
- * System V ABI, 3.2.2: the stack is aligned at a call. Assembly that calls its own functions need
- * not do that, and libx264's x264_trellis_*() do not. What looks like a function and is none, such
- * as an exception handler of libstdc++, is told apart by this.
+ * Assembly that calls its own functions need not align the stack, and libx264's x264_trellis_*() do
+ * not. What looks like a function and is none, such as an exception handler of libstdc++, is told
+ * apart by this.
  */
 static bool bare_may_call(const struct bare *b, struct bare_block *block,
 	const struct bare_state *s, const struct bare_instruction *i)
 {
-	return !bare_calls_outside(i) || bare_stack_is_aligned(s) ||
+	return !bare_calls_outside(i) || bare_state_may_call(s) ||
 	       !bare_root(b, block)->is_doubtful;
 }
 
@@ -80,6 +86,27 @@ static int bare_wait(struct bare *b, struct bare_block *block)
 	return 0;
 }
 
+/*
+ * STATE cannot be right. If there is a call on the way that may not return, it does not. Returns
+ * whether there is one.
+ */
+static bool bare_blame(struct bare *b, const struct bare_state *state)
+{
+	if (!state->doubt || b->is_last_pass)
+		return false;
+	b->instructions[state->doubt - 1].never_returns = true;
+	b->has_last_calls = true;
+	return true;
+}
+
+/* BLOCK, or what is behind it, contradicts STATE. */
+static void bare_contradict(
+	struct bare *b, struct bare_block *block, const struct bare_state *state)
+{
+	if (!bare_blame(b, state))
+		bare_refuse(b, block);
+}
+
 /* BLOCK begins with STATE, too. */
 static int bare_flow(struct bare *b, struct bare_block *block, const struct bare_state *state)
 {
@@ -88,8 +115,9 @@ static int bare_flow(struct bare *b, struct bare_block *block, const struct bare
 		block->has_state = true;
 		return bare_wait(b, block);
 	}
-	if (!bare_same_place(&block->state, state)) {
-		bare_refuse(b, block);
+	if (!bare_state_agrees(&block->state, state)) {
+		if (!bare_blame(b, state) && !bare_blame(b, &block->state))
+			bare_refuse(b, block);
 		return 0;
 	}
 	return bare_state_meet(&block->state, state) ? bare_wait(b, block) : 0;
@@ -101,7 +129,7 @@ static void bare_return(struct bare *b, struct bare_block *block, const struct b
 
 	root->returns = true;
 	if (!bare_state_may_return(state) || (!state->has_callers_fp && root->has_other_entry)) {
-		bare_refuse(b, block);
+		bare_contradict(b, block, state);
 	} else if (!state->has_callers_fp && !root->loses_fp) {
 		root->loses_fp = true;
 		b->has_news = true;
@@ -121,15 +149,17 @@ static bool bare_is_tail_call(
 }
 
 /* BLOCK ends with such a jump. */
-static void bare_tail_call(const struct bare *b, struct bare_block *block,
+static void bare_tail_call(struct bare *b, struct bare_block *block,
 	const struct bare_instruction *last, const struct bare_state *state)
 {
 	struct bare_block *to;
 
 	if (!bare_state_is_as_called(state))
-		bare_refuse(b, block);
-	if (last->target >= b->instruction_count)
+		bare_contradict(b, block, state);
+	if (last->target >= b->instruction_count) {
+		bare_root(b, block)->leaves = true;
 		return;
+	}
 	to = bare_block_of_target(b, last);
 	bare_root(b, block)->returns = true;
 	if (!bare_state_may_return(state))
@@ -149,7 +179,7 @@ static int bare_flow_to_cases(
 	int err = 0;
 
 	while (!err && (to = bare_next_case(b, block, to)) != NULL)
-		if (!to->has_state || bare_same_place(&to->state, state))
+		if (!to->has_state || bare_state_agrees(&to->state, state))
 			err = bare_flow(b, to, state);
 	return err;
 }
@@ -165,6 +195,8 @@ static int bare_leave_block(
 	if (last->kind == CODE_RETURN) {
 		bare_return(b, block, state);
 	} else if (bare_may_have_cases(last)) {
+		bare_root(b, block)->leaves |=
+			last->kind == CODE_INDIRECT_JUMP && bare_state_is_as_called(state);
 		err = bare_flow_to_cases(b, block, state);
 	} else if (last->kind == CODE_LEAVE || last->kind == CODE_JUMP ||
 		   last->kind == CODE_BRANCH) {
@@ -181,7 +213,7 @@ static void bare_note_call(
 {
 	struct bare_block *root = bare_root(b, block);
 
-	if (bare_stack_is_aligned(s))
+	if (bare_state_may_call(s))
 		root->has_aligned_call = true;
 	else
 		root->has_other_call = true;
@@ -193,16 +225,21 @@ static int bare_follow_block(struct bare *b, struct bare_block *block)
 	struct bare_state state = block->state;
 
 	for (uint32_t i = block->first; i < block->end; i++) {
-		if (!bare_may_call(b, block, &state, &b->instructions[i]))
-			bare_refuse(b, block);
-		if (b->instructions[i].kind == CODE_CALL)
+		const struct bare_instruction *at = &b->instructions[i];
+
+		if (!bare_may_call(b, block, &state, at) ||
+			bare_state_begins(&state, &at->effect)) {
+			bare_contradict(b, block, &state);
+			return 0;
+		}
+		if (at->kind == CODE_CALL)
 			bare_note_call(b, block, &state);
-		bare_run(b, &state, &b->instructions[i]);
-		if (bare_is_above(&state))
-			bare_refuse(b, block);
+		bare_run(b, &state, at);
+		if (bare_is_above(&state)) {
+			bare_contradict(b, block, &state);
+			return 0;
+		}
 	}
-	if (bare_root(b, block)->is_refused)
-		return 0;
 	return bare_leave_block(b, block, &state);
 }
 
@@ -232,7 +269,7 @@ static bool bare_is_looped(const struct bare *b, const struct bare_block *block)
 /* Whether BLOCK is an entry which is neither aligned nor called directly. */
 static bool bare_is_bad_entry(const struct bare *b, const struct bare_block *block)
 {
-	return bare_is_entry(block) && !block->is_called &&
+	return bare_is_entry(block) && !block->is_called && !block->is_pointed_to &&
 	       !bare_is_aligned(b, bare_skip_padding(b, block->first, block->end - 1));
 }
 
@@ -246,7 +283,8 @@ static bool bare_is_doubtful(const struct bare *b, const struct bare_block *bloc
 	if (bare_is_bad_entry(b, block))
 		return true;
 	for (uint32_t i = block->first; i < block->end; i++)
-		if (bare_calls_outside(&b->instructions[i]) && bare_may_be_next(b, i + 1))
+		if (bare_calls_outside(&b->instructions[i]) && b->instructions[i].is_doubtful &&
+			!b->instructions[i].never_returns)
 			return true;
 	return false;
 }
@@ -261,21 +299,31 @@ static void bare_judge_entries(const struct bare *b)
 			bare_is_entry(block) && (!block->is_called || block->is_jumped_to);
 		root->has_bad_entry |=
 			bare_is_bad_entry(b, block) || (bare_is_entry(block) && root->has_entry);
+		root->has_unshown_entry |=
+			bare_is_entry(block) && !block->is_called && !block->is_pointed_to;
 		root->has_entry |= bare_is_entry(block);
 	}
+}
+
+/* The state at the end of BLOCK. */
+static struct bare_state bare_state_behind(const struct bare *b, const struct bare_block *block)
+{
+	struct bare_state state = block->state;
+
+	for (uint32_t i = block->first; i < block->end; i++)
+		bare_run(b, &state, &b->instructions[i]);
+	return state;
 }
 
 /* Finds the cases of the switch that BLOCK ends with. Returns whether there are new ones. */
 static bool bare_find_cases(struct bare *b, struct bare_block *block)
 {
-	struct bare_state state = block->state;
+	const struct bare_state state = bare_state_behind(b, block);
 	struct bare_block *to = block;
 	bool found = false;
 
-	for (uint32_t i = block->first; i < block->end; i++)
-		bare_run(b, &state, &b->instructions[i]);
-	/* With its frame gone, it may call another function so. */
-	if (bare_last(b, block)->kind == CODE_INDIRECT_JUMP && bare_state_may_return(&state))
+	/* Without a frame, it may call another function so, and the next may be behind a hlt. */
+	if (bare_state_may_return(&state))
 		return false;
 	while ((to = bare_next_candidate(b, block, to)) != NULL) {
 		if (to->has_state || !bare_is_case(b, to, block, &state))
@@ -287,6 +335,14 @@ static bool bare_find_cases(struct bare *b, struct bare_block *block)
 	return found;
 }
 
+/* Whether BLOCK ends with a tail call by a pointer: its frame is gone. */
+static bool bare_is_indirect_tail_call(const struct bare *b, const struct bare_block *block)
+{
+	const struct bare_state state = bare_state_behind(b, block);
+
+	return bare_last(b, block)->kind == CODE_INDIRECT_JUMP && bare_state_is_as_called(&state);
+}
+
 /*
  * Whether BLOCK ends with a switch that has no cases, in what may be two functions: the frame at
  * the jump may be that of the first, and the jump in the second.
@@ -294,7 +350,8 @@ static bool bare_find_cases(struct bare *b, struct bare_block *block)
 static bool bare_is_doubtful_jump(const struct bare *b, struct bare_block *block)
 {
 	return bare_last(b, block)->kind == CODE_INDIRECT_JUMP &&
-	       bare_root(b, block)->is_doubtful && !bare_next_case(b, block, block);
+	       bare_root(b, block)->is_doubtful && !bare_next_case(b, block, block) &&
+	       !bare_is_indirect_tail_call(b, block);
 }
 
 /* A case may have a switch, too. */
@@ -313,7 +370,9 @@ static int bare_follow_cases(struct bare *b)
 			if (!err)
 				err = bare_follow_waiting(b);
 		} else if (bare_is_doubtful_jump(b, block)) {
-			bare_refuse(b, block);
+			const struct bare_state state = bare_state_behind(b, block);
+
+			bare_contradict(b, block, &state);
 		}
 	}
 	return err;
@@ -321,7 +380,7 @@ static int bare_follow_cases(struct bare *b)
 
 static int bare_follow_entries(struct bare *b)
 {
-	const struct bare_state entry = bare_state_at_entry();
+	const struct bare_state entry = bare_state_at_entry(b->machine);
 	int err = 0;
 
 	for (size_t i = 0; i < b->block_count && !err; i++)
@@ -347,11 +406,12 @@ static int bare_follow_entries(struct bare *b)
 	return err;
 }
 
-/* What one round refused, the next would refuse, too: it knows only less of rbp. */
+/* What one round refused, the next would refuse, too: it knows only less of frame pointers. */
 static int bare_follow(struct bare *b)
 {
 	int err;
 
+	bare_note_doubtful_calls(b);
 	bare_judge_entries(b);
 	bare_note_candidates(b);
 	for (int round = 0; round < BARE_MAX_ROUNDS; round++) {
@@ -396,13 +456,21 @@ static bool bare_callee_stays(const struct bare *b, const struct bare_instructio
 	return callee->has_state && !root->is_refused && !root->may_leave;
 }
 
+/* Whether the callee of I, which is in the gap, is known to return. */
+static bool bare_call_returns(const struct bare *b, const struct bare_instruction *i)
+{
+	const struct bare_block *root = bare_root(b, bare_block_of_target(b, i));
+
+	return root->returns && !root->is_refused;
+}
+
 /*
- * Finds calls that do not return: what is behind them belongs to another function, if nothing jumps
- * there. Returns whether there are new ones.
+ * Finds calls in the gap that do not return: what is behind them belongs to another function, if
+ * nothing jumps there. Returns whether more is known than before.
  */
 static bool bare_find_last_calls(const struct bare *b)
 {
-	bool found = false;
+	bool found = b->has_last_calls;
 
 	for (size_t i = 0; i < b->block_count; i++)
 		bare_root(b, &b->blocks[i])->may_leave |= bare_may_leave(b, &b->blocks[i]);
@@ -410,10 +478,15 @@ static bool bare_find_last_calls(const struct bare *b)
 		struct bare_instruction *at = &b->instructions[i];
 
 		if (at->kind != CODE_CALL || at->never_returns ||
-			at->target >= b->instruction_count || !bare_callee_stays(b, at))
+			at->target >= b->instruction_count)
 			continue;
-		at->never_returns = true;
-		found = true;
+		if (bare_callee_stays(b, at)) {
+			at->never_returns = true;
+			found = true;
+		} else if (!at->is_unsure && !bare_call_returns(b, at)) {
+			at->is_unsure = true;
+			found = true;
+		}
 	}
 	return found;
 }
@@ -424,6 +497,8 @@ static int bare_follow_all(struct bare *b)
 	int err = 0;
 
 	for (int pass = 0; pass < BARE_MAX_PASSES && !err; pass++) {
+		b->is_last_pass = pass == BARE_MAX_PASSES - 1;
+		b->has_last_calls = false;
 		err = bare_make_blocks(b);
 		if (err)
 			break;
@@ -437,6 +512,10 @@ static int bare_follow_all(struct bare *b)
 
 /* ---- rules ---------------------------------------------------------------------------------- */
 
+/*
+ * Behind a call that may not return, what was found is right if it leads to a return, or to where
+ * it agrees with another way: else the next function may be there, and never return, either.
+ */
 static void bare_write_rows(
 	const struct bare *b, const struct bare_block *block, const struct unwind_gap_sink *sink)
 {
@@ -446,9 +525,9 @@ static void bare_write_rows(
 	/* What is before a case is not run. */
 	if (block->is_case)
 		first = bare_skip_padding(b, first, block->end);
-	for (uint32_t i = first; i < block->end; i++) {
+	for (uint32_t i = first; i < block->end && (!state.doubt || block->is_proved); i++) {
 		const struct abi_unwind_rule rule = bare_state_rule(&state);
-		uint64_t end = bare_off(b, i + 1);
+		uint64_t end = bare_rule_off(b, i + 1);
 
 		if (rule.cfa != ABI_CFA_NONE)
 			sink->row(sink->context, b->low + b->instructions[i].off, b->low + end,
@@ -457,48 +536,74 @@ static void bare_write_rows(
 	}
 }
 
-/* Whether the callee of I is known to return. */
-static bool bare_call_returns(const struct bare *b, const struct bare_instruction *i)
+/* Whether a way leads from BLOCK to another one that is proved, or that is not in doubt. */
+static bool bare_leads_to_proof(const struct bare *b, struct bare_block *block)
 {
-	return i->target < b->instruction_count &&
-	       bare_root(b, bare_block_of_target(b, i))->returns;
-}
+	const struct bare_instruction *last = bare_last(b, block);
+	const struct bare_block *next = bare_next(b, block), *to = NULL;
+	struct bare_block *one = block;
 
-/* Whether BLOCK may be the end of one function and the beginning of the next. */
-static bool bare_may_be_two(const struct bare *b, const struct bare_block *block)
-{
-	if (bare_last(b, block)->kind == CODE_INDIRECT_JUMP)
+	if (last->kind == CODE_INDIRECT_JUMP ? bare_is_indirect_tail_call(b, block)
+					     : last->is_code && bare_may_leave(b, block))
 		return true;
-	for (uint32_t i = block->first; i < block->end; i++)
-		if (b->instructions[i].kind == CODE_CALL && bare_may_be_next(b, i + 1) &&
-			!bare_call_returns(b, &b->instructions[i]))
-			return true;
+	if (last->target < b->instruction_count && last->kind != CODE_CALL)
+		to = bare_block_of_target(b, last);
+	if ((next && (next->is_proved || !next->state.doubt)) ||
+		(to && (to->is_proved || !to->state.doubt)))
+		return true;
+	if (bare_may_have_cases(last))
+		while ((one = bare_next_case(b, block, one)) != NULL)
+			if (one->is_proved || !one->state.doubt)
+				return true;
 	return false;
 }
 
-static void bare_judge_without_return(const struct bare *b)
+/* What would take more rounds has no rules. */
+static void bare_prove(const struct bare *b)
 {
-	for (size_t i = 0; i < b->block_count; i++) {
-		struct bare_block *root = bare_root(b, &b->blocks[i]);
+	bool found = true;
 
-		if (!root->returns && !root->may_be_two)
-			root->may_be_two = bare_may_be_two(b, &b->blocks[i]);
+	for (int round = 0; round < BARE_MAX_ROUNDS && found; round++) {
+		found = false;
+		for (size_t i = b->block_count; i-- > 0;) {
+			struct bare_block *block = &b->blocks[i];
+
+			if (block->is_proved || !block->has_state || !bare_leads_to_proof(b, block))
+				continue;
+			block->is_proved = true;
+			found = true;
+		}
 	}
+}
+
+static void bare_note_switches(const struct bare *b)
+{
+	for (size_t i = 0; i < b->block_count; i++)
+		bare_root(b, &b->blocks[i])->has_switch |=
+			bare_last(b, &b->blocks[i])->kind == CODE_INDIRECT_JUMP;
 }
 
 /* Whether the blocks of ROOT are a function without a return; its calls say how deep the stack is.
  */
 static bool bare_never_returns(const struct bare_block *root)
 {
-	return root->has_entry && !root->has_bad_entry && !root->may_be_two &&
-	       root->has_aligned_call && !root->has_other_call;
+	return root->has_entry && root->has_aligned_call && !root->has_other_call &&
+	       (root->leaves || (!root->has_bad_entry && !root->has_switch));
+}
+
+/* Whether they are one that calls nothing and goes on to another, as a callback's adapter does. */
+static bool bare_goes_on(const struct bare_block *root)
+{
+	return root->has_entry && !root->has_unshown_entry && root->leaves &&
+	       !root->has_aligned_call && !root->has_other_call;
 }
 
 static bool bare_is_believed(const struct bare *b, struct bare_block *block)
 {
 	const struct bare_block *root = bare_root(b, block);
 
-	return block->has_state && !root->is_refused && (root->returns || bare_never_returns(root));
+	return block->has_state && !root->is_refused &&
+	       (root->returns || bare_never_returns(root) || bare_goes_on(root));
 }
 
 static void bare_write_known(
@@ -506,8 +611,8 @@ static void bare_write_known(
 {
 	const struct abi_unwind_rule rule = { .cfa = b->instructions[block->first].known };
 
-	sink->row(sink->context, b->low + bare_off(b, block->first),
-		b->low + bare_off(b, block->end), &rule);
+	sink->row(sink->context, b->low + bare_rule_off(b, block->first),
+		b->low + bare_rule_off(b, block->end), &rule);
 }
 
 /* Functions reach up to the next one: nothing tells where those that are not believed end. */
@@ -564,9 +669,15 @@ static int bare_run_gap(
 		err = bare_follow_all(b);
 	if (err)
 		return err == -ENOMEM ? err : 0;
-	bare_judge_without_return(b);
+	bare_note_switches(b);
+	bare_prove(b);
 	bare_write(b, sink);
 	return 0;
+}
+
+static uint64_t bare_run_entry(void *state, uint64_t low, uint64_t high)
+{
+	return bare_entry_end(state, low, high);
 }
 
 static void bare_close(void *state)
@@ -591,12 +702,14 @@ int bare_open(
 	b->image = image;
 	b->work = work;
 	b->bytes_left = BARE_MAX_BYTES;
-	err = code_effects_create(elf_image_machine(image), &b->effects);
+	b->machine = bare_machine(elf_image_machine(image));
+	err = b->machine ? code_effects_create(elf_image_machine(image), &b->effects) : -EOPNOTSUPP;
 	if (err) {
 		bare_close(b);
 		return err;
 	}
-	*ret_source =
-		(struct unwind_gap_source){ .run = bare_run_gap, .close = bare_close, .state = b };
+	*ret_source = (struct unwind_gap_source){
+		.run = bare_run_gap, .entry_end = bare_run_entry, .close = bare_close, .state = b
+	};
 	return 0;
 }

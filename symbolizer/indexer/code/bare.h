@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * Unwind rules of x86_64 code without call frame information, such as assembly whose author wrote
- * none, from what its instructions do to the stack pointer. bare.c says when they are believed.
+ * Unwind rules of code without call frame information, such as assembly whose author wrote none,
+ * from what its instructions do to the stack pointer. bare.c says when they are believed.
  */
 #include "symbolizer/indexer/cfi/unwind_source.h"
 #include "symbolizer/indexer/elf/elf_image.h"

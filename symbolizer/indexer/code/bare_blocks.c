@@ -38,6 +38,18 @@ static int bare_add_instruction(struct bare *b, const struct bare_instruction *i
 	return err;
 }
 
+/* Whether SIZE bytes, up to where code may go on, are what linkers put behind a section's last
+ * instruction, which is LAST or NULL. */
+static bool bare_is_filling(
+	const struct bare_instruction *last, const uint8_t *bytes, uint32_t size)
+{
+	if (last && !bare_stops(last) && last->kind != CODE_CALL)
+		return false;
+	while (size && !*bytes++)
+		size--;
+	return !size;
+}
+
 /*
  * Returns the size of the instruction at OFF, or of bytes that are none. Its target is an offset,
  * too, until all instructions are known.
@@ -45,15 +57,21 @@ static int bare_add_instruction(struct bare *b, const struct bare_instruction *i
 static uint32_t bare_decode_one(
 	const struct bare *b, const uint8_t *bytes, uint32_t off, struct bare_instruction *ret_i)
 {
-	const size_t left = (size_t)(b->high - b->low) - off;
+	const uint32_t left = (uint32_t)(b->high - b->low) - off;
+	const uint32_t step = b->machine->step - (uint32_t)((b->low + off) % b->machine->step);
+	const struct bare_instruction *last =
+		b->instruction_count ? &b->instructions[b->instruction_count - 1] : NULL;
 	struct code_instruction flow;
 
-	*ret_i = (struct bare_instruction){ .off = off, .target = BARE_OUTSIDE };
-	if (!code_effect(b->effects, bytes + off, left, b->low + off, &flow, &ret_i->effect))
-		return BARE_ALIGN - (uint32_t)((b->low + off) % BARE_ALIGN);
+	*ret_i = (struct bare_instruction){
+		.off = off, .target = BARE_OUTSIDE, .place = BARE_OUTSIDE
+	};
+	if (bare_is_filling(last, bytes + off, MIN(step, left)) ||
+		!code_effect(b->effects, bytes + off, left, b->low + off, &flow, &ret_i->effect))
+		return step;
 	ret_i->is_code = true;
 	ret_i->kind = (uint8_t)flow.kind;
-	ret_i->is_halt = flow.kind == CODE_STOP && bytes[off] == X86_HLT;
+	ret_i->is_halt = flow.kind == CODE_STOP && flow.size == 1 && bytes[off] == X86_HLT;
 	if (flow.kind == CODE_JUMP || flow.kind == CODE_BRANCH || flow.kind == CODE_CALL)
 		ret_i->target = bare_target(b, flow.target);
 	return flow.size;
@@ -76,21 +94,35 @@ static uint32_t bare_at(const struct bare *b, uint32_t off)
 									     : BARE_MIDDLE;
 }
 
-/* BYTES: the gap's. A nop before what handlers return to is for unwinders that look up pc - 1. */
+/*
+ * Unwinders look up the byte before a return address, also of a handler, which returns to the first
+ * instruction of I. Where there is no nop for that, as in musl on aarch64, that byte is of another
+ * function's last instruction, which runs only with its first byte's address.
+ */
+static void bare_start_early(const struct bare *b, struct bare_instruction *i)
+{
+	if (i[-1].kind == CODE_NOP)
+		i[-1].known = i->known;
+	else
+		i->starts_early = b->machine->instruction_bytes && i[-1].kind != CODE_CALL;
+}
+
+/* BYTES: the gap's. */
 static void bare_mark_known(const struct bare *b, const uint8_t *bytes)
 {
 	for (size_t i = 0; i < b->instruction_count; i++) {
 		struct bare_instruction *at = &b->instructions[i];
 		struct known_code code;
 
-		if (!known_code_at(bytes + at->off, (size_t)(b->high - b->low) - at->off, &code) ||
+		if (!known_code_at(elf_image_machine(b->image), bytes + at->off,
+			    (size_t)(b->high - b->low) - at->off, &code) ||
 			code.instructions > b->instruction_count - i)
 			continue;
 		for (size_t k = 0; k < code.instructions; k++)
 			at[k].known = code.cfa;
 		at[code.instructions - 1].kind = CODE_STOP;
-		if (code.cfa == ABI_CFA_SIGNAL && i && at[-1].kind == CODE_NOP)
-			at[-1].known = code.cfa;
+		if (code.cfa == ABI_CFA_SIGNAL && i)
+			bare_start_early(b, at);
 	}
 }
 
@@ -104,8 +136,34 @@ static void bare_set_target(const struct bare *b, uint32_t number)
 		b->instructions[i->target].is_loop = true;
 }
 
+/*
+ * Notes whose address I computes, in one instruction or in two: aarch64 adds an offset in a page to
+ * that of the page. PLACES: what registers have, as far as it is an address; 0 = not known.
+ */
+static void bare_note_pointer(
+	const struct bare *b, struct bare_instruction *i, uint64_t places[CODE_REGISTERS])
+{
+	const struct code_effect *e = &i->effect;
+	uint64_t place = 0;
+
+	if (!i->is_code)
+		return;
+	if (e->kind == CODE_EFFECT_POINT)
+		place = b->low + i->off + (uint64_t)(int64_t)e->value;
+	else if (e->kind == CODE_EFFECT_COPY && e->from < CODE_REGISTERS && places[e->from])
+		place = places[e->from] + (uint64_t)(int64_t)e->value;
+	for (int k = 0; k < CODE_REGISTERS; k++)
+		if (i->kind == CODE_CALL || e->writes >> k & 1)
+			places[k] = 0;
+	if (e->kind != CODE_EFFECT_STORE && e->to < CODE_REGISTERS)
+		places[e->to] = place;
+	if (place)
+		i->place = bare_target(b, place);
+}
+
 int bare_decode(struct bare *b)
 {
+	uint64_t places[CODE_REGISTERS] = { 0 };
 	struct cursor code = elf_image_at(b->image, b->low, b->high - b->low);
 	const uint8_t *bytes = code.at;
 	int err = 0;
@@ -118,18 +176,31 @@ int bare_decode(struct bare *b)
 		if (!work_spend(b->work, BARE_INSTRUCTION_STEPS))
 			return -ENODATA;
 		off += bare_decode_one(b, bytes, off, &i);
+		bare_note_pointer(b, &i, places);
 		err = bare_add_instruction(b, &i);
 	}
 	bare_mark_known(b, bytes);
-	for (size_t i = 0; i < b->instruction_count && !err; i++)
-		if (b->instructions[i].target != BARE_OUTSIDE)
+	for (size_t i = 0; i < b->instruction_count && !err; i++) {
+		struct bare_instruction *at = &b->instructions[i];
+
+		if (at->target != BARE_OUTSIDE)
 			bare_set_target(b, (uint32_t)i);
+		if (at->place != BARE_OUTSIDE)
+			at->place = bare_at(b, at->place);
+	}
 	return err;
 }
 
 uint64_t bare_off(const struct bare *b, uint32_t number)
 {
 	return number < b->instruction_count ? b->instructions[number].off : b->high - b->low;
+}
+
+uint64_t bare_rule_off(const struct bare *b, uint32_t number)
+{
+	const bool early = number < b->instruction_count && b->instructions[number].starts_early;
+
+	return bare_off(b, number) - early;
 }
 
 bool bare_is_aligned(const struct bare *b, uint32_t number)
@@ -151,7 +222,7 @@ bool bare_calls_outside(const struct bare_instruction *i)
 
 /*
  * Whether instruction NUMBER is a call that has only padding behind it, up to where a function may
- * begin: the callee does not return. Loops are aligned, too.
+ * begin, or to what is no code: the callee does not return. Loops are aligned, too.
  */
 static bool bare_is_last_call(const struct bare *b, uint32_t number)
 {
@@ -160,7 +231,7 @@ static bool bare_is_last_call(const struct bare *b, uint32_t number)
 	if (b->instructions[number].kind != CODE_CALL)
 		return false;
 	next = bare_skip_padding(b, number + 1, (uint32_t)b->instruction_count);
-	if (next == b->instruction_count)
+	if (next == b->instruction_count || !b->instructions[next].is_code)
 		return true;
 	return next > number + 1 && bare_is_aligned(b, next) && !b->instructions[next].is_loop;
 }
@@ -271,13 +342,19 @@ static bool bare_has_only_nops(const struct bare *b, const struct bare_block *bl
 	return true;
 }
 
-static void bare_note_calls(const struct bare *b)
+static void bare_note_addresses(const struct bare *b)
 {
 	for (size_t i = 0; i < b->instruction_count; i++) {
 		const struct bare_instruction *at = &b->instructions[i];
 
 		if (at->kind == CODE_CALL && at->target < b->instruction_count)
 			bare_block_of_target(b, at)->is_called = true;
+		if (at->place < b->instruction_count) {
+			struct bare_block *to = &b->blocks[b->instructions[at->place].block];
+
+			to->is_pointed_to |=
+				bare_skip_padding(b, to->first, at->place) == at->place;
+		}
 	}
 }
 
@@ -328,7 +405,7 @@ bool bare_is_entry(const struct bare_block *block)
 
 void bare_connect(const struct bare *b)
 {
-	bare_note_calls(b);
+	bare_note_addresses(b);
 	for (size_t i = 0; i < b->block_count; i++)
 		bare_note_targets(b, &b->blocks[i]);
 	for (size_t i = 0; i < b->block_count; i++)
@@ -340,30 +417,23 @@ void bare_connect(const struct bare *b)
 void bare_run(const struct bare *b, struct bare_state *s, const struct bare_instruction *i)
 {
 	bare_state_run(s, i->kind, &i->effect);
-	if (i->kind == CODE_CALL && i->target < b->instruction_count &&
-		bare_root(b, bare_block_of_target(b, i))->loses_fp)
+	if (i->kind != CODE_CALL)
+		return;
+	if (i->target < b->instruction_count && bare_root(b, bare_block_of_target(b, i))->loses_fp)
 		bare_state_lose_fp(s);
-}
-
-bool bare_stack_is_aligned(const struct bare_state *s)
-{
-	return s->is_realigned || !(s->sp % BARE_ALIGN);
+	if (i->is_doubtful)
+		s->doubt = (uint32_t)(i - b->instructions) + 1;
 }
 
 bool bare_is_above(const struct bare_state *s)
 {
-	return !s->is_realigned && s->sp > -BARE_WORD;
-}
-
-bool bare_same_place(const struct bare_state *one, const struct bare_state *other)
-{
-	return one->is_realigned == other->is_realigned && one->sp == other->sp;
+	return !s->is_realigned && s->sp > s->machine->entry;
 }
 
 /* Whether a function may begin with instruction NUMBER: it would not pop what it has not pushed. */
 static bool bare_may_begin(const struct bare *b, uint32_t number)
 {
-	struct bare_state state = bare_state_at_entry();
+	struct bare_state state = bare_state_at_entry(b->machine);
 	uint32_t end;
 
 	if (number == b->instruction_count)
@@ -379,5 +449,33 @@ static bool bare_may_begin(const struct bare *b, uint32_t number)
 
 bool bare_may_be_next(const struct bare *b, uint32_t number)
 {
-	return bare_is_aligned(b, number) && bare_may_begin(b, number);
+	return !((b->low + bare_off(b, number)) % b->align) && bare_may_begin(b, number);
+}
+
+/* Of the gap's functions: compilers that optimize for size do not align them. */
+static uint8_t bare_alignment(const struct bare *b)
+{
+	size_t aligned = 0, others = 0;
+
+	for (size_t i = 0; i < b->block_count; i++) {
+		const struct bare_block *block = &b->blocks[i];
+
+		if (block->is_called && bare_is_aligned(b, block->first))
+			aligned++;
+		else if (block->is_called)
+			others++;
+	}
+	return others > aligned ? 1 : b->machine->align;
+}
+
+void bare_note_doubtful_calls(struct bare *b)
+{
+	b->align = bare_alignment(b);
+	for (uint32_t i = 0; i < b->instruction_count; i++) {
+		struct bare_instruction *at = &b->instructions[i];
+
+		at->is_doubtful = at->kind == CODE_CALL &&
+				  (at->target >= b->instruction_count || at->is_unsure) &&
+				  bare_may_be_next(b, i + 1);
+	}
 }

@@ -14,7 +14,7 @@
 #include "symbolizer/indexer/writer/work.h"
 
 enum {
-	BARE_ALIGN = 16, /* of functions, where decoding goes on behind bytes that are no code */
+	BARE_ALIGN = 16, /* of functions */
 	BARE_MAX_BLOCKS = 1 << 18,
 	BARE_INSTRUCTION_STEPS = 16, /* of work */
 };
@@ -23,14 +23,18 @@ struct bare_instruction {
 	uint32_t off; /* in the gap */
 	/* Of jumps and calls: number of an instruction, or one of the two below. */
 	uint32_t target;
+	uint32_t place; /* likewise, whose address it computes */
 	uint32_t block;
 	struct code_effect effect;
 	uint8_t kind; /* enum code_kind */
 	bool is_code; /* false: bytes that are none */
 	bool is_loop; /* a conditional jump behind it leads here */
-	bool never_returns; /* a call of a function in the gap that does not */
+	bool never_returns; /* a call of a function that does not */
+	bool is_unsure; /* a call of a function in the gap that is not known to return */
+	bool is_doubtful; /* a call that may not return, with another function behind it */
 	bool is_halt; /* hlt, behind which compilers may go on: musl ends programs by it */
 	uint8_t known; /* enum abi_cfa of code that is known by its instructions, else 0 */
+	bool starts_early; /* its rule is that of the last byte before it, too */
 };
 
 static const uint32_t BARE_OUTSIDE = UINT32_MAX; /* another target, or none */
@@ -41,42 +45,53 @@ struct bare_block {
 	uint32_t parent; /* of the union of connected blocks; its root has what follows up to
 			    is_called */
 	bool is_refused, returns, is_doubtful;
+	bool leaves; /* jumps to code that is not known, with its frame gone */
 	bool has_other_entry; /* that no direct call leads to */
+	bool has_unshown_entry; /* that neither a direct call nor an address shows to be one */
 	bool has_bad_entry; /* that is neither called directly nor aligned, or is the second one */
-	bool has_entry, may_be_two;
+	bool has_entry, has_switch;
 	bool has_aligned_call, has_other_call;
-	bool loses_fp; /* returns with another value in rbp than at its entry */
+	bool loses_fp; /* returns with another frame pointer than at its entry */
 	bool may_leave; /* returns, or goes on elsewhere, as far as it was followed */
 	bool is_called; /* by a direct call */
+	bool is_pointed_to; /* code computes its address */
 	bool is_fallen_into, is_jumped_to;
 	bool is_padding; /* nothing but nops, and nothing leads there */
 	bool may_be_case; /* nothing leads there, but a jump through a table, or a hlt, is before */
 	bool is_case;
 	bool has_state, waits;
+	bool is_proved; /* it leads out of the function, or to where another way leads, too */
 	struct bare_state state; /* at its beginning */
 };
 
 struct bare {
 	const struct elf_image *image;
+	const struct bare_machine *machine;
 	struct work *work;
 	struct code_effects *effects;
 	uint64_t bytes_left;
 
 	/* Of the gap being read. */
 	uint64_t low, high;
+	uint8_t align; /* of its functions */
 	struct bare_instruction *instructions;
 	size_t instruction_count, instruction_capacity;
 	struct bare_block *blocks;
 	size_t block_count, block_capacity;
 	uint32_t *waiting; /* blocks whose state has changed */
 	size_t waiting_count, waiting_capacity;
-	bool has_news; /* a helper was found to lose rbp: its callers are to be followed again */
+	bool has_news; /* a helper was found to lose the frame pointer: its callers are to be
+			  followed again */
+	bool has_last_calls; /* calls were found not to return: all is to be followed again */
+	bool is_last_pass;
 };
 
 /* -ENODATA: the gap is not in the file, or the work is spent. */
 int bare_decode(struct bare *b);
 int bare_make_blocks(struct bare *b);
 void bare_connect(const struct bare *b);
+/* Where the rule of instruction NUMBER begins; as bare_off() but for those that start early. */
+uint64_t bare_rule_off(const struct bare *b, uint32_t number);
 /* The offset of instruction NUMBER, or of the gap's end. */
 uint64_t bare_off(const struct bare *b, uint32_t number);
 /* Whether the compiler or assembler could have put a function at instruction NUMBER. */
@@ -96,11 +111,9 @@ bool bare_is_entry(const struct bare_block *block);
 
 /* What instruction I makes of S. */
 void bare_run(const struct bare *b, struct bare_state *s, const struct bare_instruction *i);
-/* As far as it is known: code that realigns the stack does so for its calls. */
-bool bare_stack_is_aligned(const struct bare_state *s);
-/* Whether the stack pointer is above the return address. */
+/* Whether the stack pointer is above what it was at the entry. */
 bool bare_is_above(const struct bare_state *s);
-/* Whether they have the same stack pointer. */
-bool bare_same_place(const struct bare_state *one, const struct bare_state *other);
 /* Whether the next function may begin with instruction NUMBER. */
 bool bare_may_be_next(const struct bare *b, uint32_t number);
+/* Notes which calls may not return and have the next function behind them. */
+void bare_note_doubtful_calls(struct bare *b);

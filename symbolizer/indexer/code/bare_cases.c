@@ -94,7 +94,7 @@ static void trial_reach(struct trial *t, struct bare_block *block, const struct 
 		return;
 	}
 	if (block->has_state) {
-		if (!bare_same_place(&block->state, state) || bare_root(t->b, block) != t->root)
+		if (!bare_state_agrees(&block->state, state) || bare_root(t->b, block) != t->root)
 			t->is_refuted = true;
 		else
 			t->is_proved = true;
@@ -103,7 +103,7 @@ static void trial_reach(struct trial *t, struct bare_block *block, const struct 
 	for (uint32_t i = 0; i < t->count; i++) {
 		if (t->blocks[i] != block)
 			continue;
-		t->is_refuted |= !bare_same_place(&t->states[i], state);
+		t->is_refuted |= !bare_state_agrees(&t->states[i], state);
 		return;
 	}
 	if (t->count == CASE_BLOCKS) {
@@ -153,7 +153,7 @@ static void trial_run(struct trial *t, struct bare_block *block, struct bare_sta
 		const struct bare_instruction *at = &t->b->instructions[i];
 
 		t->is_refuted |= !at->is_code || at->known ||
-				 (bare_calls_outside(at) && !bare_stack_is_aligned(&state));
+				 (bare_calls_outside(at) && !bare_state_may_call(&state));
 		t->is_doubtful |= bare_calls_outside(at) && bare_may_be_next(t->b, i + 1);
 		bare_run(t->b, &state, at);
 		t->is_refuted |= bare_is_above(&state);

@@ -33,7 +33,7 @@ struct code_instruction {
 	 * jump and does nothing, vcmpsd (VEX 0xc2) is taken for a return.
 	 */
 	bool is_misread;
-	/* Of CODE_JUMP, CODE_BRANCH and, on x86_64, CODE_CALL. 0: by a pointer. */
+	/* Of CODE_JUMP, CODE_BRANCH and CODE_CALL. 0: by a pointer. */
 	uint64_t target;
 };
 

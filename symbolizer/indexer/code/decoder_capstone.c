@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* aarch64, by Capstone. Encodings: Arm Architecture Reference Manual, C4.1. */
+/* Which words are instructions of aarch64, by Capstone. */
 #include <capstone/capstone.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "symbolizer/indexer/code/a64.h"
 #include "symbolizer/indexer/code/decoder_state.h"
-
-enum { WORD_BYTES = 4 };
 
 typedef bool capstone_disassemble(
 	csh handle, const uint8_t **code, size_t *size, uint64_t *address, cs_insn *insn);
@@ -81,33 +80,12 @@ static int capstone_create(struct code_decoder **ret_decoder)
 	return 0;
 }
 
-/* Instructions with pointer authentication that Capstone 4 does not know. */
-static bool word_is_return(uint32_t word)
+/* Returns, jumps and calls with pointer authentication, which Capstone 4 does not know. */
+static bool word_is_authenticated(uint32_t word)
 {
-	return word == 0xd65f0bff || word == 0xd65f0fff; /* retaa, retab */
-}
-
-static bool word_is_indirect_jump(uint32_t word)
-{
-	return (word & 0xfefff800) == 0xd61f0800; /* braa, brab, braaz, brabz */
-}
-
-static bool word_is_call(uint32_t word)
-{
-	return (word & 0xfefff800) == 0xd63f0800; /* blraa, blrab, blraaz, blrabz */
-}
-
-static bool word_kind(uint32_t word, enum code_kind *ret_kind)
-{
-	if (word_is_return(word))
-		*ret_kind = CODE_RETURN;
-	else if (word_is_indirect_jump(word))
-		*ret_kind = CODE_INDIRECT_JUMP;
-	else if (word_is_call(word))
-		*ret_kind = CODE_CALL;
-	else
-		return false;
-	return true;
+	return word == 0xd65f0bff || word == 0xd65f0fff || /* retaa, retab */
+	       (word & 0xfefff800) == 0xd61f0800 || /* braa, brab, braaz, brabz */
+	       (word & 0xfefff800) == 0xd63f0800; /* blraa, blrab, blraaz, blrabz */
 }
 
 /*
@@ -125,76 +103,20 @@ static bool word_is_plain(uint32_t word)
 	return class != 0 && class != 1 && class != 3 && (class & 0xe) != 0xa;
 }
 
-/* The distance in BITS of WORD from LOW on, in words. */
-static uint64_t word_distance(uint32_t word, unsigned int low, unsigned int bits)
-{
-	uint64_t sign = UINT64_C(1) << (bits - 1);
-	uint64_t value = word >> low & ((sign << 1) - 1);
-
-	return ((value ^ sign) - sign) * WORD_BYTES;
-}
-
-static enum code_kind capstone_kind(unsigned int id, uint32_t word, uint64_t *distance)
-{
-	switch (id) {
-	case ARM64_INS_RET:
-		return CODE_RETURN;
-	case ARM64_INS_BL:
-	case ARM64_INS_BLR:
-		return CODE_CALL;
-	case ARM64_INS_BR:
-	case ARM64_INS_ERET:
-		return CODE_INDIRECT_JUMP;
-	case ARM64_INS_B: /* b.cond, too */
-		if (word >> 26 == 5) {
-			*distance = word_distance(word, 0, 26);
-			return CODE_JUMP;
-		}
-		*distance = word_distance(word, 5, 19);
-		return CODE_BRANCH;
-	case ARM64_INS_CBZ:
-	case ARM64_INS_CBNZ:
-		*distance = word_distance(word, 5, 19);
-		return CODE_BRANCH;
-	case ARM64_INS_TBZ:
-	case ARM64_INS_TBNZ:
-		*distance = word_distance(word, 5, 14);
-		return CODE_BRANCH;
-	case ARM64_INS_BRK:
-	case ARM64_INS_HLT:
-		return CODE_STOP;
-	case ARM64_INS_NOP:
-		return CODE_NOP;
-	default:
-		return CODE_PLAIN;
-	}
-}
-
 static bool capstone_next(const struct code_decoder *decoder, const uint8_t *bytes, size_t left,
 	uint64_t address, struct code_instruction *ret_instruction)
 {
 	const struct capstone *capstone = (const void *)decoder;
-	struct code_instruction result = { .size = WORD_BYTES };
-	uint64_t distance = 0, at = address;
+	uint64_t at = address;
 	uint32_t word;
 
-	if (left < WORD_BYTES)
+	if (left < A64_BYTES)
 		return false;
 	memcpy(&word, bytes, sizeof(word));
-	if (!(word >> 16)) {
-		result.kind = CODE_STOP; /* udf: 0 to 0xffff */
-	} else if (!word_kind(word, &result.kind)) {
-		left = WORD_BYTES;
-		if (!capstone->disassemble(
-			    capstone->handle, &bytes, &left, &at, capstone->instruction)) {
-			*ret_instruction = result;
-			return word_is_plain(word);
-		}
-		result.kind = capstone_kind(capstone->instruction->id, word, &distance);
-		result.target = address + distance;
-	}
-	*ret_instruction = result;
-	return true;
+	*ret_instruction = a64_flow(word, address);
+	left = A64_BYTES;
+	return !(word >> 16) || word_is_authenticated(word) || word_is_plain(word) ||
+	       capstone->disassemble(capstone->handle, &bytes, &left, &at, capstone->instruction);
 }
 
 const struct code_machine code_machine_aarch64 = {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * Code of x86_64 whose unwind rule cannot be derived from what it does to the stack pointer, known
+ * Code whose unwind rule cannot be derived from what it does to the stack pointer, known
  * by its instructions. Compiled C libraries have call frame information for it; musl has none.
  */
 #include <stdbool.h>
@@ -13,5 +13,6 @@ struct known_code {
 	uint8_t instructions; /* how many; nothing runs on behind the last one */
 };
 
-/* Whether such code begins at BYTES, of which LEFT are readable. */
-bool known_code_at(const uint8_t *bytes, size_t left, struct known_code *ret_code);
+/* Whether such code of MACHINE (EM_*) begins at BYTES, of which LEFT are readable. */
+bool known_code_at(
+	uint16_t machine, const uint8_t *bytes, size_t left, struct known_code *ret_code);

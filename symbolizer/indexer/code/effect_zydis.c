@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <elf.h>
 #include <errno.h>
 #include <stdlib.h>
 
 #include "base/cleanup.h"
 #include "symbolizer/indexer/code/decoder_state.h"
 #include "symbolizer/indexer/code/decoder_zydis.h"
-#include "symbolizer/indexer/code/effect.h"
+#include "symbolizer/indexer/code/effect_state.h"
 
 enum { WHOLE_BITS = 64, BITS_OF_BYTE = 8 };
 
@@ -14,34 +13,36 @@ typedef ZyanStatus effect_decode(const ZydisDecoder *decoder, const void *buffer
 	ZydisDecodedInstruction *instruction, ZydisDecodedOperand *operands);
 typedef ZydisRegister effect_enclosing(ZydisMachineMode mode, ZydisRegister part);
 
-struct code_effects {
+struct zydis_effects {
+	struct code_effects effects;
 	ZydisDecoder state;
 	effect_decode *decode;
 	effect_enclosing *enclosing;
 };
 
-int code_effects_create(uint16_t machine, struct code_effects **ret_effects)
+static int zydis_create(struct code_effects **ret_effects)
 {
-	struct code_effects *effects;
+	struct zydis_effects *zydis;
 	int err = -EOPNOTSUPP;
 
-	if (machine != EM_X86_64 || !code_machine_x86_64.fits())
+	if (!code_machine_x86_64.fits())
 		return err;
-	effects = calloc(1, sizeof(*effects));
-	if (!effects)
+	zydis = calloc(1, sizeof(*zydis));
+	if (!zydis)
 		return -ENOMEM;
-	effects->decode = code_symbol("ZydisDecoderDecodeFull");
-	effects->enclosing = code_symbol("ZydisRegisterGetLargestEnclosing");
-	if (effects->decode && effects->enclosing)
-		err = zydis_init(&effects->state, false);
+	zydis->effects.machine = &effect_machine_x86_64;
+	zydis->decode = code_symbol("ZydisDecoderDecodeFull");
+	zydis->enclosing = code_symbol("ZydisRegisterGetLargestEnclosing");
+	if (zydis->decode && zydis->enclosing)
+		err = zydis_init(&zydis->state, false);
 	if (err)
-		free(effects);
+		free(zydis);
 	else
-		*ret_effects = effects;
+		*ret_effects = &zydis->effects;
 	return err;
 }
 
-void code_effects_destroy(struct code_effects *effects)
+static void zydis_destroy(struct code_effects *effects)
 {
 	free(effects);
 }
@@ -81,10 +82,10 @@ static bool effect_is_number(const ZydisDecodedOperand *o, int32_t *ret_value)
 }
 
 /* All registers that an operand writes, or may write, also in part. */
-static uint16_t effect_writes(const struct code_effects *effects, const ZydisDecodedInstruction *i,
+static uint32_t effect_writes(const struct zydis_effects *zydis, const ZydisDecodedInstruction *i,
 	const ZydisDecodedOperand *operands)
 {
-	uint16_t writes = 0;
+	uint32_t writes = 0;
 
 	for (size_t k = 0; k < i->operand_count; k++) {
 		uint8_t number;
@@ -93,9 +94,9 @@ static uint16_t effect_writes(const struct code_effects *effects, const ZydisDec
 			!(operands[k].actions & ZYDIS_OPERAND_ACTION_MASK_WRITE))
 			continue;
 		number = effect_whole(
-			effects->enclosing(ZYDIS_MACHINE_MODE_LONG_64, operands[k].reg.value));
+			zydis->enclosing(ZYDIS_MACHINE_MODE_LONG_64, operands[k].reg.value));
 		if (number != CODE_NO_REGISTER)
-			writes |= (uint16_t)(1U << number);
+			writes |= 1U << number;
 	}
 	return writes;
 }
@@ -109,6 +110,15 @@ static void effect_set(
 	e->value = value;
 }
 
+/* NUMBER is stored to, or loaded from, DISTANCE bytes above BASE. */
+static void effect_set_access(struct code_effect *e, enum code_effect_kind kind, uint8_t number,
+	uint8_t base, int32_t distance, uint16_t bits)
+{
+	effect_set(e, kind, number, number, distance);
+	e->base = base;
+	e->size = (uint8_t)(bits / BITS_OF_BYTE);
+}
+
 static void effect_of_move(struct code_effect *e, const ZydisDecodedOperand *operands)
 {
 	uint8_t to = effect_register(&operands[0]), from = effect_register(&operands[1]), base;
@@ -117,10 +127,10 @@ static void effect_of_move(struct code_effect *e, const ZydisDecodedOperand *ope
 	if (to != CODE_NO_REGISTER && from != CODE_NO_REGISTER)
 		effect_set(e, CODE_EFFECT_COPY, to, from, 0);
 	else if (to != CODE_NO_REGISTER && effect_is_place(&operands[1], &base, &distance))
-		effect_set(e, CODE_EFFECT_LOAD, to, base, distance);
+		effect_set_access(e, CODE_EFFECT_LOAD, to, base, distance, operands[1].size);
 	/* Of a part of a register, too: it overwrites what was there. */
 	else if (effect_is_place(&operands[0], &base, &distance))
-		effect_set(e, CODE_EFFECT_STORE, base, from, distance);
+		effect_set_access(e, CODE_EFFECT_STORE, from, base, distance, operands[0].size);
 }
 
 static void effect_of_sum(
@@ -133,13 +143,17 @@ static void effect_of_sum(
 		effect_set(e, CODE_EFFECT_COPY, to, to, is_difference ? -value : value);
 }
 
-static void effect_of_address(struct code_effect *e, const ZydisDecodedOperand *operands)
+static void effect_of_address(struct code_effect *e, const ZydisDecodedInstruction *i,
+	const ZydisDecodedOperand *operands)
 {
 	uint8_t to = effect_register(&operands[0]), base;
 	const ZydisDecodedOperand *place = &operands[1];
 
 	if (to == CODE_NO_REGISTER || place->mem.index != ZYDIS_REGISTER_NONE)
 		return;
+	if (place->mem.base == ZYDIS_REGISTER_RIP)
+		effect_set(e, CODE_EFFECT_POINT, to, CODE_NO_REGISTER,
+			(int32_t)place->mem.disp.value + i->length);
 	base = effect_whole(place->mem.base);
 	if (base != CODE_NO_REGISTER)
 		effect_set(e, CODE_EFFECT_COPY, to, base, (int32_t)place->mem.disp.value);
@@ -191,33 +205,43 @@ static void effect_of(struct code_effect *e, const ZydisDecodedInstruction *i,
 		break;
 	case ZYDIS_MNEMONIC_LEA:
 		if (i->address_width == WHOLE_BITS)
-			effect_of_address(e, operands);
+			effect_of_address(e, i, operands);
 		break;
 	default:
 		effect_of_stack(e, i, operands);
 	}
 }
 
-bool code_effect(const struct code_effects *effects, const uint8_t *bytes, size_t left,
+static bool zydis_effect(const struct code_effects *effects, const uint8_t *bytes, size_t left,
 	uint64_t address, struct code_instruction *ret_flow, struct code_effect *ret_effect)
 {
+	const struct zydis_effects *zydis = (const void *)effects;
 	ZydisDecodedOperand operands[ZYDIS_MAX_OPERAND_COUNT];
-	const uint16_t sp = 1U << CODE_RSP;
+	const uint32_t sp = 1U << CODE_RSP;
 	ZydisDecodedInstruction i;
-	struct code_effect e;
+	struct code_effect e = { .second = CODE_NO_REGISTER, .base = CODE_NO_REGISTER };
 
-	if (ZYAN_FAILED(effects->decode(&effects->state, bytes, left, &i, operands)))
+	/* Zeros are data: no compiler means add %al,(%rax). */
+	if (left >= 2 && !bytes[0] && !bytes[1])
+		return false;
+	if (ZYAN_FAILED(zydis->decode(&zydis->state, bytes, left, &i, operands)))
 		return false;
 	effect_set(&e, CODE_EFFECT_NONE, CODE_NO_REGISTER, CODE_NO_REGISTER, 0);
-	e.writes = effect_writes(effects, &i, operands);
+	e.writes = effect_writes(zydis, &i, operands);
 	effect_of(&e, &i, operands);
 	/* The effect says what these contain. A call leaves the stack pointer as it was. */
 	if (e.kind == CODE_EFFECT_PUSH || e.kind == CODE_EFFECT_POP ||
 		e.kind == CODE_EFFECT_LEAVE || i.mnemonic == ZYDIS_MNEMONIC_CALL)
-		e.writes &= (uint16_t)~sp;
+		e.writes &= ~sp;
 	if (e.kind != CODE_EFFECT_NONE && e.to != CODE_NO_REGISTER && e.kind != CODE_EFFECT_STORE)
-		e.writes &= (uint16_t) ~(1U << e.to);
+		e.writes &= ~(1U << e.to);
 	*ret_flow = zydis_flow(&i, address);
 	*ret_effect = e;
 	return true;
 }
+
+const struct effect_machine effect_machine_x86_64 = {
+	.create = zydis_create,
+	.destroy = zydis_destroy,
+	.decode = zydis_effect,
+};
