@@ -242,6 +242,9 @@ enum abi_kept {
 	ABI_KEPT_REGISTERS = 2,
 };
 
+/* All registers of x86_64, by DWARF number: known of the innermost frame only. */
+enum { ABI_OWN_REGISTERS = 16 };
+
 /*
  * Follows a sample whose walk is unfinished because a table was not loaded: the registers of its
  * last frame and the stack from there on. If the walk may continue on another stack, as a fiber's
@@ -251,6 +254,8 @@ struct abi_unwind_rest {
 	abi_u64 pc, sp, fp;
 	abi_u64 lr; /* arm64, of an interrupted frame; else 0 */
 	abi_u64 kept[ABI_KEPT_REGISTERS]; /* x86_64; 0 = not known */
+	abi_u64 own[ABI_OWN_REGISTERS]; /* if has_own */
+	abi_u64 has_own;
 	abi_u16 is_return; /* 1: pc is a return address */
 	abi_u16 deep_count; /* chunks of the stack behind what the sample has */
 	abi_u32 stack_bytes; /* size of abi_unfinished.stack, other_room included */
@@ -334,5 +339,5 @@ _Static_assert(sizeof(struct abi_sighting) == 56, "the ring's layout");
 _Static_assert(sizeof(struct abi_sightings) == 16, "the ring's layout");
 _Static_assert(sizeof(struct abi_returns) == 24 + 32 * 16, "the ring's layout");
 _Static_assert(sizeof(struct abi_chunk) == 16 + 1024, "the ring's layout");
-_Static_assert(sizeof(struct abi_unwind_rest) == 64 + 88 + 16 + 104 + 16, "the ring's layout");
-_Static_assert(sizeof(struct abi_unfinished) == 104 + 288, "the ring's layout");
+_Static_assert(sizeof(struct abi_unwind_rest) == 200 + 88 + 16 + 104 + 16, "the ring's layout");
+_Static_assert(sizeof(struct abi_unfinished) == 104 + 424, "the ring's layout");

@@ -89,7 +89,7 @@ enum abi_cfa {
 	ABI_CFA_PLT = 3, /* x86_64 PLT: sp + 8 + ((pc & 15) >= cfa_off ? 8 : 0) */
 	ABI_CFA_DEREF_SP = 4, /* *(sp + cfa_off) + ra_off */
 	ABI_CFA_DEREF_FP = 5, /* *(fp + cfa_off) + ra_off */
-	ABI_CFA_REG = 6, /* callee-saved register number `extra` + cfa_off (rare: r10, rbx, r12…) */
+	ABI_CFA_REG = 6, /* register number `extra` + cfa_off (rare: rax, r10, rbx…) */
 	ABI_CFA_SIGNAL = 7, /* a signal frame: all registers are in the ucontext on the stack */
 	ABI_CFA_END = 8, /* return address undefined: the outermost frame */
 	ABI_CFA_UNSUPPORTED = 9, /* an unsupported expression: stop, and count */

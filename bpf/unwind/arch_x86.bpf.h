@@ -224,6 +224,8 @@ UNWIND_INLINE __u64 unwind_kept(
 /* The value of the register with this DWARF number, 0 if it is not tracked or known. */
 UNWIND_INLINE __u64 unwind_register(const struct unwind_state *s, __u32 number)
 {
+	if (s->has_own)
+		return number < ABI_OWN_REGISTERS ? s->own[number & (ABI_OWN_REGISTERS - 1)] : 0;
 	if (number == UNWIND_DWARF_RBX)
 		return s->kept[ABI_KEPT_RBX];
 	return number == UNWIND_DWARF_R12 ? s->kept[ABI_KEPT_R12] : 0;

@@ -91,6 +91,33 @@ static __always_inline __u64 regs_saved_pc(
 	return pc;
 }
 
+/* Sets STATE to REGS, but for the pc. */
+static __always_inline void regs_copy(struct unwind_state *state, const bpf_user_pt_regs_t *regs)
+{
+	state->sp = regs->rsp;
+	state->fp = regs->rbp;
+	state->lr = regs->rdi;
+	state->kept[ABI_KEPT_R12] = regs->r12;
+	state->kept[ABI_KEPT_RBX] = regs->rbx;
+	state->own[0] = regs->rax;
+	state->own[1] = regs->rdx;
+	state->own[2] = regs->rcx;
+	state->own[3] = regs->rbx;
+	state->own[4] = regs->rsi;
+	state->own[5] = regs->rdi;
+	state->own[6] = regs->rbp;
+	state->own[7] = regs->rsp;
+	state->own[8] = regs->r8;
+	state->own[9] = regs->r9;
+	state->own[10] = regs->r10;
+	state->own[11] = regs->r11;
+	state->own[12] = regs->r12;
+	state->own[13] = regs->r13;
+	state->own[14] = regs->r14;
+	state->own[15] = regs->r15;
+	state->has_own = 1;
+}
+
 /*
  * Sets STATE to the user registers: INTERRUPTED, if that is user mode (NULL = nothing was), else as
  * saved at kernel entry. Returns false if TASK has no 64-bit user mode to return to.
@@ -103,21 +130,13 @@ static __always_inline bool regs_of_user(
 
 	if (interrupted && regs_user_mode(interrupted)) {
 		state->pc = interrupted->rip;
-		state->sp = interrupted->rsp;
-		state->fp = interrupted->rbp;
-		state->lr = interrupted->rdi;
-		state->kept[ABI_KEPT_R12] = interrupted->r12;
-		state->kept[ABI_KEPT_RBX] = interrupted->rbx;
+		regs_copy(state, interrupted);
 		return interrupted->cs == CODE_SEGMENT_64;
 	}
 	if (bpf_probe_read_kernel(regs, sizeof(*regs), task_user_regs(task)))
 		return false;
 	state->pc = regs_saved_pc(state, regs);
-	state->sp = regs->rsp;
-	state->fp = regs->rbp;
-	state->lr = regs->rdi;
-	state->kept[ABI_KEPT_R12] = regs->r12;
-	state->kept[ABI_KEPT_RBX] = regs->rbx;
+	regs_copy(state, regs);
 	return regs->cs == CODE_SEGMENT_64;
 }
 

@@ -51,6 +51,12 @@ struct unwind_state {
 	/* arm64, in a frame that has not stored it; x86_64: rdi, in the innermost frame; else 0 */
 	__u64 lr;
 	__u64 kept[ABI_KEPT_REGISTERS]; /* x86_64; 0 = not known */
+	/*
+	 * x86_64: all registers. Valid while has_own is 1, in the innermost frame: a caller's may
+	 * be anywhere.
+	 */
+	__u64 own[ABI_OWN_REGISTERS];
+	__u64 has_own;
 	__u64 is_return; /* 1 = pc is a return address, the call is before it */
 	struct abi_unwind_fiber runs; /* what the thread runs, as read for the sample */
 	__u64 block_address; /* of block[0]; 0 = none */
@@ -124,6 +130,7 @@ UNWIND_INLINE int unwind_to(struct unwind_state *s, __u64 pc, __u64 sp, __u64 fp
 	s->lr = 0;
 	s->kept[ABI_KEPT_R12] = 0;
 	s->kept[ABI_KEPT_RBX] = 0;
+	s->has_own = 0;
 	s->is_return = 1;
 	return ABI_UNWIND_GOES_ON;
 }

@@ -9,8 +9,10 @@
  * call), and where the caller's frame pointer and the return address are relative to it. Only sp,
  * fp and the link register are tracked, and rbx or r12 if a file needs them (x86_64 has no link
  * register; rdi, in which vfork() holds its return address, is tracked in its place): all but a few
- * functions in a hundred thousand need no more. Code without a table (JIT, assembly) is unwound by
- * frame pointer; that register may hold anything there, so it must look like a frame pointer.
+ * functions in a hundred thousand need no more. Of the innermost frame all registers of x86_64 are
+ * known: assembly and realigned stacks have the CFA in rax, rsi, r10 and others. Code without a
+ * table (JIT, assembly) is unwound by frame pointer; that register may hold anything there, so it
+ * must look like a frame pointer.
  *
  * Each access to a page is masked into its region, so bad content cannot lead outside. Nor is the
  * content trusted to move up the stack: each step checks that. The exception is a runtime that

@@ -62,6 +62,8 @@ static __always_inline long unwind_ship(const struct capture *t, struct scratch 
 	to->rest.lr = walk->state.lr;
 	to->rest.kept[ABI_KEPT_R12] = walk->state.kept[ABI_KEPT_R12];
 	to->rest.kept[ABI_KEPT_RBX] = walk->state.kept[ABI_KEPT_RBX];
+	__builtin_memcpy(to->rest.own, walk->state.own, sizeof(to->rest.own));
+	to->rest.has_own = walk->state.has_own;
 	to->rest.is_return = walk->state.is_return;
 	to->rest.mapping = walk->mapping;
 	to->rest.stack_address = walk->state.sp & ~(ABI_UNFINISHED_CHUNK_BYTES - 1ULL);

@@ -61,6 +61,30 @@ static void frame_by_a_kept_register(void **state)
 	assert_int_equal(by_rule(f, rule), ABI_UNWIND_BAD_REGISTER);
 }
 
+static void frame_by_any_register_of_the_innermost_frame(void **state)
+{
+	struct fixture *f = *state;
+	struct abi_unwind_rule rule = rule_of(ABI_CFA_REG);
+
+	rule.ra = ABI_REG_AT_CFA;
+	for (uint8_t i = 0; i < ABI_OWN_REGISTERS; i++)
+		f->words[9 + i] = CALLER;
+	for (uint8_t i = 0; i < ABI_OWN_REGISTERS; i++) {
+		f->state.sp = STACK;
+		f->state.has_own = 1;
+		f->state.own[i] = STACK + 80 + 8 * i;
+		rule.extra = i;
+		assert_int_equal(by_rule(f, rule), ABI_UNWIND_GOES_ON);
+		expect_at(f, CALLER, STACK + 80 + 8 * i, 0xdead);
+		/* The caller's may be anywhere. */
+		assert_int_equal(f->state.has_own, 0);
+		assert_int_equal(by_rule(f, rule), ABI_UNWIND_BAD_REGISTER);
+	}
+	f->state.has_own = 1;
+	rule.extra = ABI_OWN_REGISTERS;
+	assert_int_equal(by_rule(f, rule), ABI_UNWIND_BAD_REGISTER);
+}
+
 static void race_detector_returns_to_what_r12_says(void **state)
 {
 	struct fixture *f = *state;
@@ -134,6 +158,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(
 			kept_registers_are_followed_where_rules_tell, setup, teardown),
 		cmocka_unit_test_setup_teardown(frame_by_a_kept_register, setup, teardown),
+		cmocka_unit_test_setup_teardown(
+			frame_by_any_register_of_the_innermost_frame, setup, teardown),
 		cmocka_unit_test_setup_teardown(
 			race_detector_returns_to_what_r12_says, setup, teardown),
 		cmocka_unit_test_setup_teardown(

@@ -98,6 +98,33 @@ NOINLINE static void in_aligned(void)
 	KEEP_FRAME();
 }
 
+#ifdef __x86_64__
+/* A leaf whose table finds the frame by a register that calls do not keep, as OpenSSL's has. */
+void spin_by_register(long turns);
+__asm__(".text\n"
+	".type spin_by_register, @function\n"
+	"spin_by_register:\n"
+	".cfi_startproc\n"
+	"	movq %rsp, %rax\n"
+	".cfi_def_cfa_register rax\n"
+	"	andq $-64, %rsp\n"
+	"	subq $512, %rsp\n"
+	"1:	decq %rdi\n"
+	"	jnz 1b\n"
+	"	movq %rax, %rsp\n"
+	".cfi_def_cfa_register rsp\n"
+	"	ret\n"
+	".cfi_endproc\n"
+	".size spin_by_register, . - spin_by_register\n");
+
+NOINLINE static void in_register(void)
+{
+	for (int i = 0; i < 10; i++)
+		spin_by_register(20000);
+	KEEP_FRAME();
+}
+#endif
+
 NOINLINE static void in_vdso(void)
 {
 	for (int i = 0; i < 5000; i++)
@@ -149,8 +176,11 @@ static const struct {
 	const char *name;
 	void (*run)(void);
 } kinds[] = { { "memcpy", in_memcpy }, { "qsort", in_qsort }, { "alloca", in_alloca },
-	{ "aligned", in_aligned }, { "vdso", in_vdso }, { "recursion", in_recursion },
-	{ "interrupted", in_interrupted } };
+	{ "aligned", in_aligned },
+#ifdef __x86_64__
+	{ "register", in_register },
+#endif
+	{ "vdso", in_vdso }, { "recursion", in_recursion }, { "interrupted", in_interrupted } };
 
 NOINLINE static void run_all(size_t count)
 {

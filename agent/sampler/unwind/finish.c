@@ -138,12 +138,14 @@ const struct mapping *unwind_finish(struct unwind *u, const struct mappings *map
 		.fp = rest->fp,
 		.lr = rest->lr,
 		.kept = { rest->kept[0], rest->kept[1] },
+		.has_own = rest->has_own ? 1 : 0,
 		.is_return = rest->is_return ? 1 : 0,
 		.runs = rest->fiber,
 	};
 	struct guess guess = { .unwind = u, .mappings = mappings, .returns = copied->returns };
 	uint32_t steps = stack->count;
 
+	memcpy(state.own, rest->own, sizeof(state.own));
 	stack->end = ABI_UNWIND_GOES_ON;
 	stack->guessed = 0;
 	for (;;) {
