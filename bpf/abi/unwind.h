@@ -124,7 +124,8 @@ enum abi_register_rule {
 	ABI_REG_AT_CFA = 1, /* *(cfa + off) */
 	ABI_REG_UNDEFINED = 2,
 	ABI_REG_UNSUPPORTED = 3,
-	ABI_REG_AT_FP = 4, /* fp only: *(fp + fp_off), after the stack was realigned */
+	/* fp only, after the stack was realigned: *(fp + fp_off) in the frame, else unchanged. */
+	ABI_REG_AT_FP = 4,
 	/*
 	 * fp only: *(cfa + fp_off) if fp points there, else unchanged. Of a caller also if fp is 0
 	 * or, on arm64, wherever fp points.

@@ -364,6 +364,11 @@ UNWIND_INLINE bool unwind_saved_fp(const struct unwind_state *s, const struct ab
 	       rule->cfa_off > UNWIND_MIN_FRAME_BYTES;
 }
 
+UNWIND_INLINE bool unwind_is_in_frame(const struct unwind_state *s, __u64 address, __u64 cfa)
+{
+	return address >= s->sp && address < cfa;
+}
+
 /* Sets *RET_FP to the caller's frame pointer, 0 if not known: a step that needs it ends the walk.
  */
 UNWIND_INLINE long unwind_caller_fp(
@@ -376,6 +381,10 @@ UNWIND_INLINE long unwind_caller_fp(
 	case ABI_REG_AT_CFA:
 		return unwind_word(s, cfa + (__s64)rule->fp_off, ret_fp);
 	case ABI_REG_AT_FP:
+		/* GCC's tables say so behind the epilogue's `pop rbp`, too: fp is the caller's. */
+		*ret_fp = s->fp;
+		if (!unwind_is_in_frame(s, s->fp + (__s64)rule->fp_off, cfa))
+			return 0;
 		return unwind_word(s, s->fp + (__s64)rule->fp_off, ret_fp);
 	case ABI_REG_FRAME:
 		if (s->fp == cfa + (__s64)rule->fp_off || unwind_saved_fp(s, rule))

@@ -169,6 +169,24 @@ static void realigned_stack_has_it_where_the_frame_pointer_is(void **state)
 	expect_at(f, CALLER, STACK + 160, 0xbeef);
 }
 
+/* As in GCC's epilogues between `pop rbp` and `ret`. */
+static void frame_pointer_outside_of_a_realigned_frame_is_the_callers(void **state)
+{
+	struct fixture *f = *state;
+	struct abi_unwind_rule rule = rule_sp(8);
+	const uint64_t callers[] = { STACK + 8, STACK + 64, STACK - 8, 0, 0xdead };
+
+	rule.fp = ABI_REG_AT_FP;
+	for (int i = 0; i < 16; i++)
+		f->words[i] = CALLER;
+	for (size_t i = 0; i < ARRAY_SIZE(callers); i++) {
+		f->state.sp = STACK;
+		f->state.fp = callers[i];
+		assert_int_equal(by_rule(f, rule), ABI_UNWIND_GOES_ON);
+		expect_at(f, CALLER, STACK + 8, callers[i]);
+	}
+}
+
 static void cfa_saved_on_the_stack(void **state)
 {
 	struct fixture *f = *state;
@@ -727,6 +745,7 @@ int main(void)
 		STEP_TEST(return_address_in_a_register),
 		STEP_TEST(frame_pointer_comes_back_from_the_stack),
 		STEP_TEST(realigned_stack_has_it_where_the_frame_pointer_is),
+		STEP_TEST(frame_pointer_outside_of_a_realigned_frame_is_the_callers),
 		STEP_TEST(cfa_saved_on_the_stack),
 		STEP_TEST(plt_entry_before_and_after_its_push),
 		STEP_TEST(signal_frame_leads_to_the_interrupted_code),
