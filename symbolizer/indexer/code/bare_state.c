@@ -184,7 +184,7 @@ static void bare_store(struct bare_state *s, const struct code_effect *e)
 	if (bare_address(s, e->base, &off) && bare_add(off, e->value, &off)) {
 		bare_save(s, off, e->size, e->from);
 		if (e->second != CODE_NO_REGISTER)
-			bare_save(s, off + BARE_WORD, e->size, e->second);
+			bare_save(s, off + BARE_WORD, BARE_WORD, e->second);
 		return;
 	}
 	if (e->base != s->machine->sp || !s->is_realigned || !bare_add(s->sp, e->value, &off))

@@ -44,7 +44,7 @@ struct code_effect {
 	uint8_t to, from; /* CODE_NO_REGISTER: not a whole register */
 	uint8_t base;
 	uint8_t second; /* of a pair: the next word is stored from it, or loaded to it; a sum's */
-	uint8_t size; /* bytes that are stored or loaded; of a pair: each */
+	uint8_t size; /* bytes that are stored or loaded, by both of a pair */
 	int32_t value, step;
 	uint32_t writes; /* a bit for each register whose value is not known afterwards */
 };

@@ -47,21 +47,19 @@ static void effect_write(struct code_effect *e, uint8_t number)
 
 /* ---- loads and stores ----------------------------------------------------------------------- */
 
-/* A load to FIRST and SECOND, or a store from there, of SIZE bytes each. */
-static void effect_of_access(struct code_effect *e, uint32_t word, bool is_load, int32_t size,
-	uint8_t first, uint8_t second)
+/* A load of BYTES to FIRST and SECOND, or a store from there; IS_WHOLE: a word each. */
+static void effect_of_access(struct code_effect *e, uint32_t word, bool is_load, bool is_whole,
+	int32_t bytes, uint8_t first, uint8_t second)
 {
-	const bool is_whole = size == X_BYTES;
-
 	e->kind = is_load ? CODE_EFFECT_LOAD : CODE_EFFECT_STORE;
 	e->base = field_rn(word);
-	e->size = (uint8_t)size;
-	if (is_load && !is_whole) {
-		effect_write(e, first);
-		effect_write(e, second);
-	} else if (is_whole) {
+	e->size = (uint8_t)bytes;
+	if (is_whole) {
 		e->to = e->from = first;
 		e->second = second;
+	} else if (is_load) {
+		effect_write(e, first);
+		effect_write(e, second);
 	}
 }
 
@@ -82,7 +80,7 @@ static void effect_of_pair(struct code_effect *e, uint32_t word)
 	if (is_vector)
 		size = (X_BYTES / 2) << opc;
 	scale = opc == 1 && !is_vector && !is_load ? 2 * X_BYTES : size; /* stgp */
-	effect_of_access(e, word, is_load, is_vector ? 2 * size : size, first, second);
+	effect_of_access(e, word, is_load, opc == 2 && !is_vector, 2 * size, first, second);
 	effect_set_place(e, a64_bits(word, 23, 2), a64_signed(word, 15, 7) * scale);
 }
 
@@ -105,7 +103,8 @@ static void effect_of_one(struct code_effect *e, uint32_t word)
 	}
 	if (is_vector && opc & 2)
 		size = 4;
-	effect_of_access(e, word, is_load, 1 << size, number, CODE_NO_REGISTER);
+	effect_of_access(e, word, is_load, size == 3 && !is_vector, 1 << size, number,
+		CODE_NO_REGISTER);
 	if (is_scaled)
 		e->value = (int32_t)(a64_bits(word, 10, 12) << size);
 	else
@@ -177,7 +176,7 @@ static void effect_of_address(struct code_effect *e, uint32_t word, uint64_t add
 	e->value = (int32_t)value;
 }
 
-/* movz, movn, movk, of which the first alone has all of a frame's size. */
+/* Of movz, movn and movk, only the first one's number is known: a frame's size. */
 static void effect_of_number(struct code_effect *e, uint32_t word)
 {
 	effect_write(e, no_sp(field_rd(word)));
@@ -222,8 +221,8 @@ static void effect_of_registers(struct code_effect *e, uint32_t word)
 {
 	if ((word & 0xffe0ffe0) == 0xaa0003e0) { /* mov */
 		effect_of_copy(e, no_sp(field_rd(word)), no_sp(field_rm(word)), 0);
-	} else if ((word & 0x3f200000) ==
-		   0x0b200000) { /* add, sub: of a register that is extended */
+	} else if ((word & 0x3f200000) == 0x0b200000) {
+		/* add, sub: of a register that is extended */
 		effect_write(e, field_rd(word));
 		if ((word & 0xbfe0fc00) == 0x8b206000) /* uxtx: as it is */
 			effect_of_sum(e, word);
