@@ -118,7 +118,7 @@ static void compare_row(
 }
 
 struct functions {
-	const struct elf_image *image;
+	struct elf_image *image;
 	struct source_range *items;
 	size_t count, capacity;
 };
@@ -167,8 +167,7 @@ static void ignore_function(void *context, uint64_t low, uint64_t high)
 }
 
 /* A source reads no more than so many bytes. */
-static int compare_gap(
-	struct figures *f, const struct elf_image *image, const struct source_range *gap)
+static int compare_gap(struct figures *f, struct elf_image *image, const struct source_range *gap)
 {
 	const struct unwind_gap_sink sink = { compare_row, ignore_function, f };
 	struct unwind_gap_source source = { 0 };

@@ -19,6 +19,7 @@ static const char entry[] = "sp+8 fp=same ra=[cfa-8]";
 #define NOP 0x90
 #define CALL_OUTSIDE 0xe8, 0, 0, 0x10, 0
 #define TEST_EAX 0x85, 0xc0
+#define TESTS_8 TEST_EAX, TEST_EAX, TEST_EAX, TEST_EAX, TEST_EAX, TEST_EAX, TEST_EAX, TEST_EAX
 #define PUSH_RBX 0x53
 #define POP_RBX 0x5b
 #define PUSH_RBP 0x55
@@ -268,6 +269,26 @@ static void test_cases_of_a_switch(void **)
 	index_destroy(index);
 }
 
+/* Of a compiler that optimizes for size: the jump is at the function's end. */
+static void test_cases_before_the_jump(void **)
+{
+	/*
+	 * nop; call 1f; ret; 1: push; jmp 2f; (at 10, a case) pop; ret; (at 12, another) test;
+	 * jmp 3f; nop; 3: pop; ret; 2: nop; jmp *%rax
+	 */
+	struct index *index = INDEX_OF(NOP, 0xe8, 1, 0, 0, 0, RET, PUSH_RBX, 0xeb, 9, POP_RBX, RET,
+		TEST_EAX, 0xeb, 1, NOP, POP_RBX, RET, NOP, 0xff, 0xe0);
+
+	assert_rule(index, 8, "sp+16 fp=same ra=[cfa-8]");
+	assert_rule(index, 10, "sp+16 fp=same ra=[cfa-8]");
+	assert_rule(index, 11, entry);
+	assert_rule(index, 12, "sp+16 fp=same ra=[cfa-8]");
+	assert_rule(index, 17, "sp+16 fp=same ra=[cfa-8]");
+	assert_rule(index, 18, entry);
+	assert_rule(index, 20, "sp+16 fp=same ra=[cfa-8]");
+	index_destroy(index);
+}
+
 static void test_a_case_that_does_not_leave_the_frame(void **)
 {
 	assert_refused(INDEX_OF(SUB_24, JUMP_RAX, POP_RBX, RET), 8);
@@ -373,11 +394,9 @@ static void test_such_a_call_that_returns(void **)
 /* So far behind the call nothing is looked at. */
 static void test_such_a_call_that_returns_late(void **)
 {
-	assert_refused(INDEX_OF(PUSH_RBX, SUB_8, NOPS_4, NOP, NOP, CALL_OUTSIDE, TEST_EAX, TEST_EAX,
-			       TEST_EAX, TEST_EAX, TEST_EAX, TEST_EAX, TEST_EAX, TEST_EAX, TEST_EAX,
-			       TEST_EAX, TEST_EAX, TEST_EAX, TEST_EAX, TEST_EAX, TEST_EAX, TEST_EAX,
-			       0x48, 0x83, 0xc4, 8, POP_RBX, RET),
-		48);
+	assert_refused(INDEX_OF(PUSH_RBX, SUB_8, NOPS_4, NOP, NOP, CALL_OUTSIDE, TESTS_8, TESTS_8,
+			       TESTS_8, TESTS_8, 0x48, 0x83, 0xc4, 8, POP_RBX, RET),
+		80);
 }
 
 static void test_padding_before_such_a_function(void **)
@@ -471,6 +490,24 @@ static void test_functions_that_are_not_aligned(void **)
 	assert_rule(index, 13, entry);
 	assert_rule(index, 14, "sp+16 fp=same ra=[cfa-8]");
 	assert_rule(index, 27, entry);
+	index_destroy(index);
+}
+
+/* What uses a register of its caller's is no function's beginning: the call before it returns. */
+static void test_code_that_uses_what_a_call_has_kept(void **)
+{
+	/* push; nops; call outside; (at 16) mov %rbx,%rdi or mov %rdi,%rbx; 1: call outside; jmp 1b
+	 */
+	struct index *index = INDEX_OF(PUSH_RBX, NOPS_8, NOP, NOP, CALL_OUTSIDE, 0x48, 0x89, 0xdf,
+		CALL_OUTSIDE, 0xeb, 0xf9);
+
+	assert_rule(index, 16, "sp+16 fp=same ra=[cfa-8]");
+	assert_rule(index, 19, "sp+16 fp=same ra=[cfa-8]");
+	index_destroy(index);
+	index = INDEX_OF(PUSH_RBX, NOPS_8, NOP, NOP, CALL_OUTSIDE, 0x48, 0x89, 0xfb, CALL_OUTSIDE,
+		0xeb, 0xf9);
+	assert_rule(index, 16, "none");
+	assert_rule(index, 19, "none");
 	index_destroy(index);
 }
 
@@ -613,6 +650,7 @@ int main(void)
 		cmocka_unit_test(test_switched_stacks),
 		cmocka_unit_test(test_ways_that_disagree),
 		cmocka_unit_test(test_cases_of_a_switch),
+		cmocka_unit_test(test_cases_before_the_jump),
 		cmocka_unit_test(test_a_case_that_does_not_leave_the_frame),
 		cmocka_unit_test(test_a_jump_by_a_pointer_without_a_frame),
 		cmocka_unit_test(test_code_behind_a_halt),
@@ -632,6 +670,7 @@ int main(void)
 		cmocka_unit_test(test_a_loop_behind_a_call),
 		cmocka_unit_test(test_the_first_call_of_a_thread),
 		cmocka_unit_test(test_functions_that_are_not_aligned),
+		cmocka_unit_test(test_code_that_uses_what_a_call_has_kept),
 		cmocka_unit_test(test_the_entry_point),
 		cmocka_unit_test(test_a_call_that_never_returns),
 		cmocka_unit_test(test_bytes_that_are_no_code),

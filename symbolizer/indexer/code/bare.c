@@ -37,12 +37,14 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/array.h"
 #include "base/cleanup.h"
 #include "symbolizer/indexer/code/bare_blocks.h"
 #include "symbolizer/indexer/code/bare_cases.h"
 #include "symbolizer/indexer/code/bare_entry.h"
+#include "symbolizer/indexer/code/bare_pointers.h"
 
 enum {
 	/*
@@ -178,6 +180,14 @@ static int bare_flow_to_cases(
 	struct bare_block *to = block;
 	int err = 0;
 
+	if (!block->is_searched) {
+		block->is_searched = true;
+		err = array_reserve(
+			b->switches, b->switch_capacity, b->switch_count + 1, BARE_MAX_BLOCKS);
+		if (err)
+			return err;
+		b->switches[b->switch_count++] = (uint32_t)(block - b->blocks);
+	}
 	while (!err && (to = bare_next_case(b, block, to)) != NULL)
 		if (!to->has_state || bare_state_agrees(&to->state, state))
 			err = bare_flow(b, to, state);
@@ -297,8 +307,8 @@ static void bare_judge_entries(const struct bare *b)
 		root->is_doubtful |= bare_is_doubtful(b, block);
 		root->has_other_entry |=
 			bare_is_entry(block) && (!block->is_called || block->is_jumped_to);
-		root->has_bad_entry |=
-			bare_is_bad_entry(b, block) || (bare_is_entry(block) && root->has_entry);
+		root->has_bad_entry |= (bare_is_bad_entry(b, block) && !block->is_stored) ||
+				       (bare_is_entry(block) && root->has_entry);
 		root->has_unshown_entry |=
 			bare_is_entry(block) && !block->is_called && !block->is_pointed_to;
 		root->has_entry |= bare_is_entry(block);
@@ -315,6 +325,12 @@ static struct bare_state bare_state_behind(const struct bare *b, const struct ba
 	return state;
 }
 
+/* Whether BLOCK is before a call behind which STATE may be another function's. */
+static bool bare_is_before_doubt(const struct bare_block *block, const struct bare_state *state)
+{
+	return block->first < state->doubt;
+}
+
 /* Finds the cases of the switch that BLOCK ends with. Returns whether there are new ones. */
 static bool bare_find_cases(struct bare *b, struct bare_block *block)
 {
@@ -326,7 +342,8 @@ static bool bare_find_cases(struct bare *b, struct bare_block *block)
 	if (bare_state_may_return(&state))
 		return false;
 	while ((to = bare_next_candidate(b, block, to)) != NULL) {
-		if (to->has_state || !bare_is_case(b, to, block, &state))
+		if (to->has_state || bare_is_before_doubt(to, &state) ||
+			!bare_is_case(b, to, block, &state))
 			continue;
 		bare_join(b, block, to);
 		to->is_case = true;
@@ -344,36 +361,99 @@ static bool bare_is_indirect_tail_call(const struct bare *b, const struct bare_b
 }
 
 /*
+ * Whether TO is a case of the switch that BLOCK ends with, in STATE. Several jumps may share a
+ * switch's cases. Those of another function may agree with STATE by chance, so that if it is in
+ * doubt, what is right behind the jump has to be a case, too, as compilers mostly have it.
+ */
+static bool bare_is_own_case(const struct bare *b, struct bare_block *block,
+	const struct bare_block *to, const struct bare_state *state)
+{
+	const struct bare_block *next = block + 1;
+
+	if (!to->has_state || !bare_state_agrees(&to->state, state))
+		return false;
+	return !state->doubt ||
+	       (next < b->blocks + b->block_count && (next->is_case || !bare_is_entry(next)) &&
+		       bare_root(b, block + 1) == bare_root(b, block));
+}
+
+static struct bare_block *bare_next_own_case(
+	const struct bare *b, struct bare_block *block, struct bare_block *after)
+{
+	const struct bare_state state = bare_state_behind(b, block);
+
+	while ((after = bare_next_case(b, block, after)) != NULL)
+		if (bare_is_own_case(b, block, after, &state))
+			return after;
+	return NULL;
+}
+
+/*
  * Whether BLOCK ends with a switch that has no cases, in what may be two functions: the frame at
  * the jump may be that of the first, and the jump in the second.
  */
 static bool bare_is_doubtful_jump(const struct bare *b, struct bare_block *block)
 {
 	return bare_last(b, block)->kind == CODE_INDIRECT_JUMP &&
-	       bare_root(b, block)->is_doubtful && !bare_next_case(b, block, block) &&
+	       bare_root(b, block)->is_doubtful && !bare_next_own_case(b, block, block) &&
 	       !bare_is_indirect_tail_call(b, block);
 }
 
-/* A case may have a switch, too. */
-static int bare_follow_cases(struct bare *b)
+/* Looks for the cases of the switch that BLOCK ends with, and follows them. */
+static int bare_search(struct bare *b, struct bare_block *block)
 {
 	int err = 0;
 
+	if (!block->has_state || bare_root(b, block)->is_refused)
+		return 0;
+	if (bare_find_cases(b, block)) {
+		err = bare_wait(b, block);
+		if (!err)
+			err = bare_follow_waiting(b);
+	} else if (bare_is_doubtful_jump(b, block)) {
+		const struct bare_state state = bare_state_behind(b, block);
+
+		bare_contradict(b, block, &state);
+	}
+	return err;
+}
+
+static int bare_by_number(const void *a, const void *b)
+{
+	const uint32_t *x = a, *y = b;
+
+	return (*x > *y) - (*x < *y);
+}
+
+/* Follows the blocks that wait, and the cases of their switches. A case may have a switch, too. */
+static int bare_follow_all_waiting(struct bare *b)
+{
+	int err = bare_follow_waiting(b);
+
+	while (b->switch_count && !err) {
+		size_t count = b->switch_count;
+
+		qsort(b->switches, count, sizeof(b->switches[0]), bare_by_number);
+		for (size_t i = 0; i < count && !err; i++)
+			err = bare_search(b, &b->blocks[b->switches[i]]);
+		b->switch_count -= count;
+		memmove(b->switches, b->switches + count, b->switch_count * sizeof(b->switches[0]));
+	}
+	return err;
+}
+
+/* The cases of a switch may be before it: what may be one is followed as an entry in its turn. */
+static int bare_follow_candidates(struct bare *b)
+{
+	const struct bare_state entry = bare_state_at_entry(b->machine);
+	int err = 0;
+
 	for (size_t i = 0; i < b->block_count && !err; i++) {
-		struct bare_block *block = &b->blocks[i];
-
-		if (!bare_may_have_cases(bare_last(b, block)) || !block->has_state ||
-			bare_root(b, block)->is_refused)
+		if (!bare_is_entry(&b->blocks[i]) || b->blocks[i].has_state)
 			continue;
-		if (bare_find_cases(b, block)) {
-			err = bare_wait(b, block);
-			if (!err)
-				err = bare_follow_waiting(b);
-		} else if (bare_is_doubtful_jump(b, block)) {
-			const struct bare_state state = bare_state_behind(b, block);
-
-			bare_contradict(b, block, &state);
-		}
+		err = bare_flow(b, &b->blocks[i], &entry);
+		if (!err)
+			err = bare_follow_all_waiting(b);
 	}
 	return err;
 }
@@ -387,21 +467,16 @@ static int bare_follow_entries(struct bare *b)
 		if (bare_is_entry(&b->blocks[i]) && !b->blocks[i].may_be_case)
 			err = bare_flow(b, &b->blocks[i], &entry);
 	if (!err)
-		err = bare_follow_waiting(b);
+		err = bare_follow_all_waiting(b);
 	if (!err)
-		err = bare_follow_cases(b);
-	for (size_t i = 0; i < b->block_count && !err; i++)
-		if (bare_is_entry(&b->blocks[i]) && !b->blocks[i].has_state)
-			err = bare_flow(b, &b->blocks[i], &entry);
-	if (!err)
-		err = bare_follow_waiting(b);
+		err = bare_follow_candidates(b);
 	for (size_t i = 0; i < b->block_count && !err; i++) {
 		if (bare_is_looped(b, &b->blocks[i])) {
 			bare_root(b, &b->blocks[i])->has_other_entry = true;
 			err = bare_flow(b, &b->blocks[i], &entry);
 		}
 		if (!err)
-			err = bare_follow_waiting(b);
+			err = bare_follow_all_waiting(b);
 	}
 	return err;
 }
@@ -416,7 +491,7 @@ static int bare_follow(struct bare *b)
 	bare_note_candidates(b);
 	for (int round = 0; round < BARE_MAX_ROUNDS; round++) {
 		for (size_t i = 0; i < b->block_count; i++)
-			b->blocks[i].has_state = false;
+			b->blocks[i].has_state = b->blocks[i].is_searched = false;
 		b->has_news = false;
 		err = bare_follow_entries(b);
 		if (err || !b->has_news)
@@ -503,6 +578,7 @@ static int bare_follow_all(struct bare *b)
 		if (err)
 			break;
 		bare_connect(b);
+		bare_note_pointers(b);
 		err = bare_follow(b);
 		if (!err && !bare_find_last_calls(b))
 			break;
@@ -552,7 +628,7 @@ static bool bare_leads_to_proof(const struct bare *b, struct bare_block *block)
 		(to && (to->is_proved || !to->state.doubt)))
 		return true;
 	if (bare_may_have_cases(last))
-		while ((one = bare_next_case(b, block, one)) != NULL)
+		while ((one = bare_next_own_case(b, block, one)) != NULL)
 			if (one->is_proved || !one->state.doubt)
 				return true;
 	return false;
@@ -663,8 +739,10 @@ static int bare_run_gap(
 	b->bytes_left -= high - low;
 	b->low = low;
 	b->high = high;
-	b->instruction_count = b->waiting_count = 0;
+	b->instruction_count = b->waiting_count = b->switch_count = 0;
 	err = bare_decode(b);
+	if (!err)
+		err = bare_read_pointers(b);
 	if (!err)
 		err = bare_follow_all(b);
 	if (err)
@@ -688,11 +766,12 @@ static void bare_close(void *state)
 	free(b->instructions);
 	free(b->blocks);
 	free(b->waiting);
+	free(b->switches);
+	free(b->pointers);
 	free(b);
 }
 
-int bare_open(
-	const struct elf_image *image, struct work *work, struct unwind_gap_source *ret_source)
+int bare_open(struct elf_image *image, struct work *work, struct unwind_gap_source *ret_source)
 {
 	struct bare *b = calloc(1, sizeof(*b));
 	int err;

@@ -12,5 +12,4 @@
  * Makes the source of IMAGE's rules, which spends WORK (NULL = not bounded); both are borrowed.
  * -EOPNOTSUPP if there is no decoder for it.
  */
-int bare_open(
-	const struct elf_image *image, struct work *work, struct unwind_gap_source *ret_source);
+int bare_open(struct elf_image *image, struct work *work, struct unwind_gap_source *ret_source);

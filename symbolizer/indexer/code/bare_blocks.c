@@ -11,7 +11,7 @@
 
 enum {
 	BARE_MAX_INSTRUCTIONS = 1 << 20,
-	BARE_BEGINNING = 16, /* instructions by which a function's beginning is told */
+	BARE_BEGINNING = 32, /* instructions by which a function's beginning is told */
 	X86_HLT = 0xf4,
 };
 
@@ -215,6 +215,11 @@ uint32_t bare_skip_padding(const struct bare *b, uint32_t number, uint32_t end)
 	return number;
 }
 
+uint32_t bare_number_at(const struct bare *b, uint64_t address)
+{
+	return bare_at(b, (uint32_t)(address - b->low));
+}
+
 bool bare_calls_outside(const struct bare_instruction *i)
 {
 	return i->kind == CODE_CALL && i->target == BARE_OUTSIDE;
@@ -334,6 +339,13 @@ struct bare_block *bare_next(const struct bare *b, struct bare_block *block)
 	return block + 1;
 }
 
+bool bare_is_beginning(const struct bare *b, uint32_t number)
+{
+	const uint32_t first = b->blocks[b->instructions[number].block].first;
+
+	return bare_skip_padding(b, first, number) == number;
+}
+
 static bool bare_has_only_nops(const struct bare *b, const struct bare_block *block)
 {
 	for (uint32_t i = block->first; i < block->end; i++)
@@ -352,8 +364,7 @@ static void bare_note_addresses(const struct bare *b)
 		if (at->place < b->instruction_count) {
 			struct bare_block *to = &b->blocks[b->instructions[at->place].block];
 
-			to->is_pointed_to |=
-				bare_skip_padding(b, to->first, at->place) == at->place;
+			to->is_pointed_to |= bare_is_beginning(b, at->place);
 		}
 	}
 }
@@ -430,19 +441,47 @@ bool bare_is_above(const struct bare_state *s)
 	return !s->is_realigned && s->sp > s->machine->entry;
 }
 
-/* Whether a function may begin with instruction NUMBER: it would not pop what it has not pushed. */
+/* The registers that E reads as addresses or numbers: what is only saved says nothing. */
+static uint32_t bare_reads(const struct code_effect *e)
+{
+	switch (e->kind) {
+	case CODE_EFFECT_COPY:
+		return bare_bit(e->from);
+	case CODE_EFFECT_ADD:
+	case CODE_EFFECT_SUBTRACT:
+		return bare_bit(e->from) | bare_bit(e->second);
+	case CODE_EFFECT_LOAD:
+	case CODE_EFFECT_STORE:
+		return bare_bit(e->base);
+	default:
+		return 0;
+	}
+}
+
+static uint32_t bare_written(const struct code_effect *e)
+{
+	const uint32_t second = e->kind == CODE_EFFECT_LOAD ? bare_bit(e->second) : 0;
+
+	return e->writes | second | (e->kind == CODE_EFFECT_STORE ? 0 : bare_bit(e->to));
+}
+
+/*
+ * Whether a function may begin with instruction NUMBER: it would not pop what it has not pushed,
+ * nor use what registers have that belong to its caller.
+ */
 static bool bare_may_begin(const struct bare *b, uint32_t number)
 {
 	struct bare_state state = bare_state_at_entry(b->machine);
-	uint32_t end;
+	const uint32_t end = (uint32_t)MIN(b->instruction_count, (size_t)number + BARE_BEGINNING);
+	uint32_t callers = b->machine->kept;
 
-	if (number == b->instruction_count)
-		return true;
-	end = MIN(b->blocks[b->instructions[number].block].end, number + BARE_BEGINNING);
-	for (uint32_t i = number; i < end; i++) {
-		bare_run(b, &state, &b->instructions[i]);
-		if (bare_is_above(&state))
+	for (uint32_t i = number; i < end && (i == number || !bare_ends(b, i - 1)); i++) {
+		const struct bare_instruction *at = &b->instructions[i];
+
+		bare_run(b, &state, at);
+		if (bare_is_above(&state) || bare_reads(&at->effect) & callers)
 			return false;
+		callers &= ~bare_written(&at->effect);
 	}
 	return true;
 }

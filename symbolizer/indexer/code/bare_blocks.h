@@ -55,21 +55,26 @@ struct bare_block {
 	bool may_leave; /* returns, or goes on elsewhere, as far as it was followed */
 	bool is_called; /* by a direct call */
 	bool is_pointed_to; /* code computes its address */
+	bool is_stored; /* data has its address, which may be that of a label in a function */
 	bool is_fallen_into, is_jumped_to;
 	bool is_padding; /* nothing but nops, and nothing leads there */
-	bool may_be_case; /* nothing leads there, but a jump through a table, or a hlt, is before */
+	bool may_be_case; /* nothing leads there, but a jump through a table, or a hlt, is near */
 	bool is_case;
+	bool is_searched; /* for cases of its switch */
 	bool has_state, waits;
 	bool is_proved; /* it leads out of the function, or to where another way leads, too */
 	struct bare_state state; /* at its beginning */
 };
 
 struct bare {
-	const struct elf_image *image;
+	struct elf_image *image;
 	const struct bare_machine *machine;
 	struct work *work;
 	struct code_effects *effects;
 	uint64_t bytes_left;
+	uint64_t *pointers; /* addresses of code that the file's data has, ascending */
+	size_t pointer_count, pointer_capacity;
+	bool has_pointers; /* they were looked for */
 
 	/* Of the gap being read. */
 	uint64_t low, high;
@@ -80,6 +85,8 @@ struct bare {
 	size_t block_count, block_capacity;
 	uint32_t *waiting; /* blocks whose state has changed */
 	size_t waiting_count, waiting_capacity;
+	uint32_t *switches; /* blocks whose cases are not looked for yet */
+	size_t switch_count, switch_capacity;
 	bool has_news; /* a helper was found to lose the frame pointer: its callers are to be
 			  followed again */
 	bool has_last_calls; /* calls were found not to return: all is to be followed again */
@@ -98,6 +105,10 @@ uint64_t bare_off(const struct bare *b, uint32_t number);
 bool bare_is_aligned(const struct bare *b, uint32_t number);
 /* The first instruction from NUMBER up to END that is no padding, or END. */
 uint32_t bare_skip_padding(const struct bare *b, uint32_t number, uint32_t end);
+/* The number of the instruction at ADDRESS of the gap, or BARE_MIDDLE. */
+uint32_t bare_number_at(const struct bare *b, uint64_t address);
+/* Whether a block begins with instruction NUMBER, or with padding before it. */
+bool bare_is_beginning(const struct bare *b, uint32_t number);
 bool bare_calls_outside(const struct bare_instruction *i);
 /* The block that I, a jump or call to an instruction, leads to: it begins there. */
 struct bare_block *bare_block_of_target(const struct bare *b, const struct bare_instruction *i);

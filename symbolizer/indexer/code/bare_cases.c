@@ -11,32 +11,65 @@ enum {
 
 void bare_note_candidates(const struct bare *b)
 {
-	bool is_behind_jump = false, is_behind_halt = false;
+	bool is_behind_jump = false, is_behind_halt = false, is_before_jump = false;
 
 	for (size_t i = 0; i < b->block_count; i++) {
 		struct bare_block *block = &b->blocks[i];
 
 		is_behind_jump &= !block->is_called;
-		block->may_be_case = (is_behind_jump || is_behind_halt) && bare_is_entry(block) &&
-				     !block->is_called && !b->instructions[block->first].known;
+		block->may_be_case = is_behind_jump || is_behind_halt;
 		is_behind_jump |= bare_last(b, block)->kind == CODE_INDIRECT_JUMP;
 		is_behind_halt = bare_last(b, block)->is_halt;
+	}
+	for (size_t i = b->block_count; i-- > 0;) {
+		struct bare_block *block = &b->blocks[i];
+
+		is_before_jump |= bare_last(b, block)->kind == CODE_INDIRECT_JUMP;
+		block->may_be_case = (block->may_be_case || is_before_jump) &&
+				     bare_is_entry(block) && !block->is_called &&
+				     !b->instructions[block->first].known;
+		is_before_jump &= !block->is_called;
 	}
 }
 
 /*
- * The next block behind AFTER that IS, among those that may be cases of BLOCK. One that is called
- * begins a function: what is behind it belongs to that.
+ * Where to look for cases before BLOCK: behind the last function that is called, which may be
+ * BLOCK's own.
  */
-static struct bare_block *bare_next_that(const struct bare *b, const struct bare_block *block,
+static struct bare_block *bare_first_before(const struct bare *b, struct bare_block *block)
+{
+	struct bare_block *at = block;
+
+	while (at > b->blocks && block - at < CASE_REACH && !at->is_called &&
+		work_spend(b->work, 1))
+		at--;
+	return at->is_called && at != block ? at + 1 : at;
+}
+
+/*
+ * The next block behind AFTER that IS, among those that may be cases of BLOCK: first those behind
+ * it, then those before it. One that is called begins a function: what is behind it belongs to
+ * that.
+ */
+static struct bare_block *bare_next_that(const struct bare *b, struct bare_block *block,
 	struct bare_block *after, bool (*is)(const struct bare_block *block))
 {
-	const uint32_t reach = bare_last(b, block)->is_halt ? 1 : CASE_REACH;
-	const size_t end = MIN(b->block_count, (size_t)(block - b->blocks) + 1 + reach);
+	const bool is_halt = bare_last(b, block)->is_halt;
+	const size_t end =
+		MIN(b->block_count, (size_t)(block - b->blocks) + 1 + (is_halt ? 1 : CASE_REACH));
+	struct bare_block *at = after + 1;
 
-	while (++after < b->blocks + end && !after->is_called && work_spend(b->work, 1))
-		if (is(after))
-			return after;
+	if (after >= block) {
+		for (; at < b->blocks + end && !at->is_called && work_spend(b->work, 1); at++)
+			if (is(at))
+				return at;
+		if (is_halt)
+			return NULL;
+		at = bare_first_before(b, block);
+	}
+	for (; at < block && work_spend(b->work, 1); at++)
+		if (is(at))
+			return at;
 	return NULL;
 }
 
@@ -46,7 +79,7 @@ static bool bare_may_be_case(const struct bare_block *block)
 }
 
 struct bare_block *bare_next_candidate(
-	const struct bare *b, const struct bare_block *block, struct bare_block *after)
+	const struct bare *b, struct bare_block *block, struct bare_block *after)
 {
 	return bare_next_that(b, block, after, bare_may_be_case);
 }
@@ -73,15 +106,23 @@ struct trial {
 	struct bare_state states[CASE_BLOCKS];
 	uint32_t count;
 	bool is_proved, is_refuted;
-	bool is_doubtful; /* behind a call that need not return, a function may begin */
+	bool may_be_proved; /* behind a call that need not return, where a function may begin */
 	bool has_open_end; /* where nothing shows whether the state is right */
 };
+
+static void trial_prove(struct trial *t, const struct bare_state *state)
+{
+	if (state->doubt)
+		t->may_be_proved = true;
+	else
+		t->is_proved = true;
+}
 
 /* The function is left in STATE. */
 static void trial_leave(struct trial *t, const struct bare_state *state)
 {
 	if (bare_state_is_as_called(state))
-		t->is_proved = true;
+		trial_prove(t, state);
 	else
 		t->is_refuted = true;
 }
@@ -97,7 +138,7 @@ static void trial_reach(struct trial *t, struct bare_block *block, const struct 
 		if (!bare_state_agrees(&block->state, state) || bare_root(t->b, block) != t->root)
 			t->is_refuted = true;
 		else
-			t->is_proved = true;
+			trial_prove(t, state);
 		return;
 	}
 	for (uint32_t i = 0; i < t->count; i++) {
@@ -154,7 +195,6 @@ static void trial_run(struct trial *t, struct bare_block *block, struct bare_sta
 
 		t->is_refuted |= !at->is_code || at->known ||
 				 (bare_calls_outside(at) && !bare_state_may_call(&state));
-		t->is_doubtful |= bare_calls_outside(at) && bare_may_be_next(t->b, i + 1);
 		bare_run(t->b, &state, at);
 		t->is_refuted |= bare_is_above(&state);
 	}
@@ -169,6 +209,7 @@ bool bare_is_case(const struct bare *b, struct bare_block *candidate, struct bar
 
 	t.blocks[0] = candidate;
 	t.states[0] = *state;
+	t.states[0].doubt = 0;
 	for (uint32_t i = 0; i < t.count && !t.is_refuted; i++) {
 		uint32_t instructions = t.blocks[i]->end - t.blocks[i]->first;
 
@@ -176,5 +217,5 @@ bool bare_is_case(const struct bare *b, struct bare_block *candidate, struct bar
 			return false;
 		trial_run(&t, t.blocks[i], t.states[i]);
 	}
-	return t.is_proved && !t.is_refuted && !(t.is_doubtful && t.has_open_end);
+	return !t.is_refuted && (t.is_proved || t.may_be_proved);
 }

@@ -72,11 +72,6 @@ static bool bare_add(int32_t off, int32_t value, int32_t *ret_sum)
 	       *ret_sum <= BARE_MAX_OFFSET;
 }
 
-static uint32_t bare_bit(uint8_t number)
-{
-	return number < CODE_REGISTERS ? 1U << number : 0;
-}
-
 static void bare_forget(struct bare_state *s, uint32_t registers)
 {
 	s->known &= ~registers;

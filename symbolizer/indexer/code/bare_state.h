@@ -46,6 +46,12 @@ struct bare_state {
 	uint32_t doubt;
 };
 
+/* The bit of register NUMBER, 0 for CODE_NO_REGISTER. */
+static inline uint32_t bare_bit(uint8_t number)
+{
+	return number < CODE_REGISTERS ? 1U << number : 0;
+}
+
 /* That of MACHINE (EM_*), or NULL. */
 const struct bare_machine *bare_machine(uint16_t machine);
 /* At a function's first instruction. */

@@ -103,8 +103,8 @@ static void effect_of_one(struct code_effect *e, uint32_t word)
 	}
 	if (is_vector && opc & 2)
 		size = 4;
-	effect_of_access(e, word, is_load, size == 3 && !is_vector, 1 << size, number,
-		CODE_NO_REGISTER);
+	effect_of_access(
+		e, word, is_load, size == 3 && !is_vector, 1 << size, number, CODE_NO_REGISTER);
 	if (is_scaled)
 		e->value = (int32_t)(a64_bits(word, 10, 12) << size);
 	else
