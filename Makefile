@@ -171,9 +171,9 @@ $(O)/obj/agent/server/serve/page.o $(O)/fuzzobj/agent/server/serve/page.o: $(pag
 hot := eh_frame eh_frame_cfa eh_frame_rule unwind unwind_pages unwind_pack unwind_codes
 $(hot:%=$(O)/obj/symbolizer/indexer/cfi/%.o): private CFLAGS += -O3
 
-# A command runs once, at a user's request: there the size of the program matters more than its speed.
+# These run once, at the start or at a user's request: there the size of the program matters more than its speed.
 ifeq ($(SAN),)
-$(O)/obj/agent/commands/%.o: private CFLAGS += -Os
+$(O)/obj/agent/commands/%.o $(O)/obj/agent/settings/%.o $(O)/obj/agent/latency/%.o $(O)/obj/agent/top/%.o: private CFLAGS += -Os
 endif
 
 decoders := $(addprefix symbolizer/indexer/code/,decoder_zydis.o decoder_capstone.o)
