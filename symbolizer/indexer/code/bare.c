@@ -10,17 +10,19 @@
  *
  * - they return, and at each return the return address is where it was at the entry, with the
  *   caller's frame pointer (rbp, x29) in its register. Only helpers may lose that: each of their
- *   entries is the target of a direct call in the gap, and it is not known after those calls.
- * Blocks that never return, such as what calls main(), have one entry, which is aligned or pointed
- * to, no switch, and calls, at all of which a call may come (bare_state_may_call()). Those that
- * only go on to other functions, with their frame gone, have such calls;
+ *   entries is the target of a direct call in the gap, and it is not known after those calls;
  * - ways that meet agree on the stack pointer, or on what the frame pointer has;
  * - jumps lead to the beginning of an instruction; those to another function, or out of the gap,
  *   leave the stack pointer and the frame pointer as a call would find them;
  * - a jump through a table has cases, if it is doubtful that the blocks are one function;
- * - a call may come at calls that leave the gap, unless nothing makes it doubtful that the blocks
- * are a function (bare_is_doubtful());
+ * - if that is doubtful, the stack is ready for each call that leaves the gap
+ *   (bare_state_may_call());
  * - nothing runs into bytes that are no code.
+ *
+ * Two kinds of blocks need no return. Some never return, such as what calls main(): they have one
+ * entry, which is aligned or pointed to, no switch, and at least one call, and the stack is ready
+ * for all of them. Others only jump to other functions, with their frame gone, after such calls, or
+ * without any call if code has their address.
  *
  * Behind a call that leaves the gap another function may begin. What contradicts the state there is
  * blamed on the call: it never returns, and all is followed again without the way behind it. Where
@@ -224,7 +226,7 @@ static void bare_note_call(
 	struct bare_block *root = bare_root(b, block);
 
 	if (bare_state_may_call(s))
-		root->has_aligned_call = true;
+		root->has_ready_call = true;
 	else
 		root->has_other_call = true;
 }
@@ -352,12 +354,12 @@ static bool bare_find_cases(struct bare *b, struct bare_block *block)
 	return found;
 }
 
-/* Whether BLOCK ends with a tail call by a pointer: its frame is gone. */
+/* Whether the jump by a pointer that BLOCK ends with is a tail call: its frame is gone. */
 static bool bare_is_indirect_tail_call(const struct bare *b, const struct bare_block *block)
 {
 	const struct bare_state state = bare_state_behind(b, block);
 
-	return bare_last(b, block)->kind == CODE_INDIRECT_JUMP && bare_state_is_as_called(&state);
+	return bare_state_is_as_called(&state);
 }
 
 /*
@@ -377,15 +379,22 @@ static bool bare_is_own_case(const struct bare *b, struct bare_block *block,
 		       bare_root(b, block + 1) == bare_root(b, block));
 }
 
-static struct bare_block *bare_next_own_case(
-	const struct bare *b, struct bare_block *block, struct bare_block *after)
+/* Whether a way leads to BLOCK that is confirmed (bare_write_rows()). */
+static bool bare_is_confirmed(const struct bare_block *block)
+{
+	return block->is_proved || !block->state.doubt;
+}
+
+/* Whether the switch that BLOCK ends with has cases; CONFIRMED: one that is. */
+static bool bare_has_own_case(const struct bare *b, struct bare_block *block, bool confirmed)
 {
 	const struct bare_state state = bare_state_behind(b, block);
+	struct bare_block *to = block;
 
-	while ((after = bare_next_case(b, block, after)) != NULL)
-		if (bare_is_own_case(b, block, after, &state))
-			return after;
-	return NULL;
+	while ((to = bare_next_case(b, block, to)) != NULL)
+		if (bare_is_own_case(b, block, to, &state) && (!confirmed || bare_is_confirmed(to)))
+			return true;
+	return false;
 }
 
 /*
@@ -395,7 +404,7 @@ static struct bare_block *bare_next_own_case(
 static bool bare_is_doubtful_jump(const struct bare *b, struct bare_block *block)
 {
 	return bare_last(b, block)->kind == CODE_INDIRECT_JUMP &&
-	       bare_root(b, block)->is_doubtful && !bare_next_own_case(b, block, block) &&
+	       bare_root(b, block)->is_doubtful && !bare_has_own_case(b, block, false) &&
 	       !bare_is_indirect_tail_call(b, block);
 }
 
@@ -612,26 +621,21 @@ static void bare_write_rows(
 	}
 }
 
-/* Whether a way leads from BLOCK to another one that is proved, or that is not in doubt. */
+/* Whether BLOCK leads out of its function, or to a block that is confirmed. */
 static bool bare_leads_to_proof(const struct bare *b, struct bare_block *block)
 {
 	const struct bare_instruction *last = bare_last(b, block);
-	const struct bare_block *next = bare_next(b, block), *to = NULL;
-	struct bare_block *one = block;
+	const struct bare_block *next = bare_next(b, block);
 
-	if (last->kind == CODE_INDIRECT_JUMP ? bare_is_indirect_tail_call(b, block)
-					     : last->is_code && bare_may_leave(b, block))
+	if (last->kind == CODE_INDIRECT_JUMP)
+		return bare_is_indirect_tail_call(b, block) || bare_has_own_case(b, block, true);
+	if (last->is_code && bare_may_leave(b, block))
 		return true;
-	if (last->target < b->instruction_count && last->kind != CODE_CALL)
-		to = bare_block_of_target(b, last);
-	if ((next && (next->is_proved || !next->state.doubt)) ||
-		(to && (to->is_proved || !to->state.doubt)))
+	if (last->target < b->instruction_count && last->kind != CODE_CALL &&
+		bare_is_confirmed(bare_block_of_target(b, last)))
 		return true;
-	if (bare_may_have_cases(last))
-		while ((one = bare_next_own_case(b, block, one)) != NULL)
-			if (one->is_proved || !one->state.doubt)
-				return true;
-	return false;
+	return (next && bare_is_confirmed(next)) ||
+	       (last->is_halt && bare_has_own_case(b, block, true));
 }
 
 /* What would take more rounds has no rules. */
@@ -663,7 +667,7 @@ static void bare_note_switches(const struct bare *b)
  */
 static bool bare_never_returns(const struct bare_block *root)
 {
-	return root->has_entry && root->has_aligned_call && !root->has_other_call &&
+	return root->has_entry && root->has_ready_call && !root->has_other_call &&
 	       (root->leaves || (!root->has_bad_entry && !root->has_switch));
 }
 
@@ -671,7 +675,7 @@ static bool bare_never_returns(const struct bare_block *root)
 static bool bare_goes_on(const struct bare_block *root)
 {
 	return root->has_entry && !root->has_unshown_entry && root->leaves &&
-	       !root->has_aligned_call && !root->has_other_call;
+	       !root->has_ready_call && !root->has_other_call;
 }
 
 static bool bare_is_believed(const struct bare *b, struct bare_block *block)

@@ -50,7 +50,7 @@ struct bare_block {
 	bool has_unshown_entry; /* that neither a direct call nor an address shows to be one */
 	bool has_bad_entry; /* that is neither called directly nor aligned, or is the second one */
 	bool has_entry, has_switch;
-	bool has_aligned_call, has_other_call;
+	bool has_ready_call, has_other_call; /* by bare_state_may_call() */
 	bool loses_fp; /* returns with another frame pointer than at its entry */
 	bool may_leave; /* returns, or goes on elsewhere, as far as it was followed */
 	bool is_called; /* by a direct call */

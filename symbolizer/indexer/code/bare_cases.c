@@ -106,23 +106,13 @@ struct trial {
 	struct bare_state states[CASE_BLOCKS];
 	uint32_t count;
 	bool is_proved, is_refuted;
-	bool may_be_proved; /* behind a call that need not return, where a function may begin */
-	bool has_open_end; /* where nothing shows whether the state is right */
 };
-
-static void trial_prove(struct trial *t, const struct bare_state *state)
-{
-	if (state->doubt)
-		t->may_be_proved = true;
-	else
-		t->is_proved = true;
-}
 
 /* The function is left in STATE. */
 static void trial_leave(struct trial *t, const struct bare_state *state)
 {
 	if (bare_state_is_as_called(state))
-		trial_prove(t, state);
+		t->is_proved = true;
 	else
 		t->is_refuted = true;
 }
@@ -138,7 +128,7 @@ static void trial_reach(struct trial *t, struct bare_block *block, const struct 
 		if (!bare_state_agrees(&block->state, state) || bare_root(t->b, block) != t->root)
 			t->is_refuted = true;
 		else
-			trial_prove(t, state);
+			t->is_proved = true;
 		return;
 	}
 	for (uint32_t i = 0; i < t->count; i++) {
@@ -180,8 +170,7 @@ static void trial_end(struct trial *t, struct bare_block *block, const struct ba
 	case CODE_BRANCH:
 		trial_jump(t, last, state);
 		break;
-	default:
-		t->has_open_end |= !next;
+	default: /* nothing shows here whether the state is right */
 		break;
 	}
 	if (next)
@@ -209,7 +198,6 @@ bool bare_is_case(const struct bare *b, struct bare_block *candidate, struct bar
 
 	t.blocks[0] = candidate;
 	t.states[0] = *state;
-	t.states[0].doubt = 0;
 	for (uint32_t i = 0; i < t.count && !t.is_refuted; i++) {
 		uint32_t instructions = t.blocks[i]->end - t.blocks[i]->first;
 
@@ -217,5 +205,5 @@ bool bare_is_case(const struct bare *b, struct bare_block *candidate, struct bar
 			return false;
 		trial_run(&t, t.blocks[i], t.states[i]);
 	}
-	return !t.is_refuted && (t.is_proved || t.may_be_proved);
+	return t.is_proved && !t.is_refuted;
 }

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "base/array.h"
+#include "base/cleanup.h"
 
 enum {
 	/* Most files have gaps of a few hundred bytes, of the compiler's own start-up code. */
@@ -24,18 +25,28 @@ static int pointers_add(struct bare *b, uint64_t address)
 	return err;
 }
 
-static bool pointers_has_code(const struct elf_image *image, uint64_t address)
+struct bounds {
+	uint64_t low, high;
+};
+
+/* From the first to the last code of the file. */
+static struct bounds pointers_code(const struct elf_image *image)
 {
+	struct bounds code = { .low = UINT64_MAX };
+
 	for (size_t i = 0; i < elf_image_section_count(image); i++) {
 		const struct elf_section s = elf_image_section(image, i);
 
-		if (s.flags & SHF_EXECINSTR && address - s.address < s.size)
-			return true;
+		if (!(s.flags & SHF_EXECINSTR))
+			continue;
+		code.low = MIN(code.low, s.address);
+		code.high = MAX(code.high, s.address + s.size);
 	}
-	return false;
+	return code;
 }
 
-static int pointers_of_section(struct bare *b, const struct elf_section *s, uint64_t *left)
+static int pointers_of_section(
+	struct bare *b, const struct elf_section *s, const struct bounds *code, uint64_t *left)
 {
 	int err = 0;
 
@@ -44,7 +55,7 @@ static int pointers_of_section(struct bare *b, const struct elf_section *s, uint
 
 		*left -= 1;
 		if (work_spend(b->work, 1) && elf_image_word(b->image, s->address + at, &word) &&
-			word && pointers_has_code(b->image, word))
+			word && word >= code->low && word < code->high)
 			err = pointers_add(b, word);
 	}
 	return err;
@@ -59,18 +70,20 @@ static int pointers_by_address(const void *a, const void *b)
 
 int bare_read_pointers(struct bare *b)
 {
+	struct bounds code;
 	uint64_t left = POINTERS_MAX_BYTES / BARE_WORD;
 	int err = 0;
 
 	if (b->has_pointers || b->high - b->low < POINTERS_MIN_GAP)
 		return 0;
 	b->has_pointers = true;
+	code = pointers_code(b->image);
 	for (size_t i = 0; i < elf_image_section_count(b->image) && !err; i++) {
 		const struct elf_section s = elf_image_section(b->image, i);
 
 		if (s.type == SHT_PROGBITS && s.flags & SHF_ALLOC && s.flags & SHF_WRITE &&
 			!(s.flags & SHF_EXECINSTR) && !(s.address % BARE_WORD))
-			err = pointers_of_section(b, &s, &left);
+			err = pointers_of_section(b, &s, &code, &left);
 	}
 	if (b->pointer_count)
 		qsort(b->pointers, b->pointer_count, sizeof(b->pointers[0]), pointers_by_address);

@@ -74,7 +74,7 @@ bool bare_state_begins(const struct bare_state *s, const struct code_effect *eff
 void bare_state_lose_fp(struct bare_state *s);
 /* Whether the return address is where a return takes it from. */
 bool bare_state_may_return(const struct bare_state *s);
-/* Whether a call may come now: the stack is aligned, and the return address is not lost by it. */
+/* Whether the stack is ready for a call: it is aligned, and the return address is on it. */
 bool bare_state_may_call(const struct bare_state *s);
 /*
  * Whether the frame pointer is the caller's, too: as it is at an entry, and as a caller expects it.
