@@ -168,6 +168,9 @@ static void expressions_that_are_understood(void **)
 	assert_string_equal(
 		X86(0x0f, 11, 0x77, 8, 0x80, 0, 0x3f, 0x1a, 0x3a, 0x2a, 0x33, 0x24, 0x22),
 		"plt+10 fp=same ra=[cfa-8]");
+	/* SBCL's call_into_lisp(), with the rbp of Lisp's caller */
+	assert_string_equal(X86(0x0f, 5, 0x76, 0, 0x06, 0x40, 0x22, OFFSET(6, 2)),
+		"fp+16 fp=[cfa-16] ra=[cfa-8]");
 	assert_string_equal(
 		X86(0x0f, 3, 0x76, 0x78, 0x06, DEF_CFA(7, 24)), "sp+24 fp=same ra=[cfa-8]");
 }

@@ -95,6 +95,18 @@ bool cfi_read_breg(struct cursor *c, uint64_t *ret_register, int64_t *ret_offset
 	return true;
 }
 
+/*
+ * `breg6 0; deref; lit16; plus`: SBCL's call_into_lisp(), at the call. This holds for the rbp that
+ * the Lisp function is given as its frame, which points to a copy of our own rbp. A walk through
+ * Lisp code goes by such frames, and has our own when it arrives here.
+ */
+static bool is_lisp_call(struct cursor c)
+{
+	static const uint8_t code[] = { OP_BREG0 + 6, 0, OP_DEREF, OP_LIT0 + 16, OP_PLUS };
+
+	return cursor_left(&c) == sizeof(code) && !memcmp(c.at, code, sizeof(code));
+}
+
 /* `breg offset; deref`, optionally `plus_uconst`: functions that realign their stack. */
 static struct parts deref_rule(const struct cfi_machine *m, struct cursor c)
 {
@@ -128,6 +140,8 @@ static struct parts expression_rule(const struct cfi_machine *m, const struct cf
 	/* These rules use ra_off for something else: the return address must not move. */
 	if (m->link)
 		return unsupported;
+	if (is_lisp_call(c))
+		return (struct parts){ .cfa = ABI_CFA_FP, .cfa_off = 2 * WORD };
 	if (!is_plt(c, &bytes))
 		return deref_rule(m, c);
 	rule.cfa = ABI_CFA_PLT;
