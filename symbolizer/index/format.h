@@ -26,7 +26,7 @@
 #include "symbolizer/index/facts.h"
 
 enum {
-	INDEX_VERSION = 28,
+	INDEX_VERSION = 29,
 	INDEX_FILE_BITS = 20, /* of index_row.place; the others are the column, 0 if too large */
 	INDEX_COLUMN_BITS = 32 - INDEX_FILE_BITS,
 	INDEX_CHECKSUM_BYTES = 8,

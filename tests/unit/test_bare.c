@@ -630,9 +630,23 @@ static void test_code_before_the_entry_point(void **)
 	index_destroy(index);
 }
 
+/* What a context of Boost's make_fcontext() begins with is where its stack ends. */
+static void test_the_first_frame_of_a_context(void **)
+{
+	/* push %rbp; jmp *%rbx; xor %rdi,%rdi; call; hlt */
+	struct index *index =
+		INDEX_OF(TEST_EAX, RET, PUSH_RBP, 0xff, 0xe3, 0x48, 0x31, 0xff, CALL_OUTSIDE, 0xf4);
+
+	assert_rule(index, 2, entry);
+	for (uint64_t off = 3; off < 14; off++)
+		assert_rule(index, off, "end");
+	index_destroy(index);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_the_first_frame_of_a_context),
 		cmocka_unit_test(test_a_function_without_a_frame),
 		cmocka_unit_test(test_pushes_and_room),
 		cmocka_unit_test(test_a_frame_of_unknown_size),

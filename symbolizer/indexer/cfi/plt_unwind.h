@@ -8,10 +8,11 @@
 #include "bpf/abi/unwind.h"
 #include "symbolizer/indexer/elf/elf_image.h"
 
-/* Code whose rule is known without an entry. */
+/* Code whose rule is known otherwise than from an entry. */
 struct landmark {
 	uint64_t low;
 	uint32_t size; /* bytes; 0 = none, or already used */
+	bool has_entry; /* of call frame information, which is wrong and to be ignored */
 	struct abi_unwind_rule rule;
 };
 

@@ -98,6 +98,15 @@ static int add_function(struct job *job, uint64_t size, struct function f)
 	return 0;
 }
 
+/* Where the code of FDE begins: with a landmark, which may begin a byte earlier. */
+static uint64_t unwind_begin_of(const struct job *job, const struct cfi_fde *fde)
+{
+	for (size_t i = 0; i < UNWIND_LANDMARKS; i++)
+		if (job->landmarks[i].has_entry && job->landmarks[i].low == fde->low - 1)
+			return fde->low - 1;
+	return fde->low;
+}
+
 static int add_fde(void *context, const struct cfi_fde *fde)
 {
 	struct job *job = context;
@@ -107,7 +116,7 @@ static int add_fde(void *context, const struct cfi_fde *fde)
 	if (fde->low >= job->skip->low && fde->low < job->skip->high)
 		return 0;
 	if (!__builtin_add_overflow(fde->low, fde->size, &high))
-		err = writer_extent(job->w, fde->low, high);
+		err = writer_extent(job->w, unwind_begin_of(job, fde), high);
 	if (err)
 		return err;
 	return add_function(job, fde->size,
@@ -290,8 +299,8 @@ static int add_landmark(struct job *job, struct landmark *mark, uint64_t limit)
 	err = add_gaps(job, low);
 	if (err)
 		return err;
-	end = MIN(end, MIN(limit, high));
-	if (mark->rule.cfa == ABI_CFA_END && gaps && low == mark->low)
+	end = MIN(end, mark->has_entry ? high : MIN(limit, high));
+	if (mark->rule.cfa == ABI_CFA_END && gaps && low == mark->low && !mark->has_entry)
 		end = gaps->entry_end(gaps->state, low, end);
 	unwind_pages_row(job->pages, low, end, &mark->rule);
 	job->before = end;
@@ -326,6 +335,9 @@ static int run_function(struct job *job, const struct function *f, uint64_t limi
 		err = add_gaps(job, f->low);
 	job->start = f->low;
 	job->limit = MIN(f->low + f->size, limit);
+	/* Instead of its entry, a landmark holds. */
+	if (job->before > f->low)
+		return err;
 	if (f->section == SOURCE_SECTION ? run_source_function(job, f) : run_fde(job, f))
 		job->figures.broken++;
 	job->described = MAX(job->described, f->low + f->size);

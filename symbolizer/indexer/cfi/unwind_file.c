@@ -22,10 +22,13 @@ enum {
 	RETURN_BYTES = 16,
 	NOP_BYTES = 4,
 	MAX_VDSO_SYMBOLS = 64,
+	CONTEXT_BYTES = 25, /* of __start_context(), with its two calls */
+	MAX_CONTEXT_CODE = 32 << 20, /* where it is looked for: a C library, a static program */
+	RET = 0xc3,
 };
 
-/* The entry point and what signal handlers return to are the other two. */
-_Static_assert(2 + PLT_LANDMARKS == UNWIND_LANDMARKS, "room for all of them");
+/* The entry point, what signal handlers return to, and the first frame of contexts. */
+_Static_assert(3 + PLT_LANDMARKS == UNWIND_LANDMARKS, "room for all of them");
 
 static struct landmark entry_landmark(uint64_t entry_point)
 {
@@ -182,6 +185,41 @@ static struct landmark signal_landmark(struct elf_image *image)
 	};
 }
 
+/*
+ * Where the function of a context returns to that makecontext() made: glibc's __start_context. Its
+ * entry takes what is on the stack, the address of a context, for a return address. Unwinders look
+ * it up a byte before the function, which is padding: that byte is part of the landmark.
+ */
+static struct landmark context_landmark(
+	const struct elf_image *image, const struct source_range *code)
+{
+	/* mov %rbx,%rsp; mov (%rsp),%rdi; test %rdi,%rdi; je; call */
+	static const uint8_t begin[] = { 0x48, 0x89, 0xdc, 0x48, 0x8b, 0x3c, 0x24, 0x48, 0x85, 0xff,
+		0x74, 0x08, 0xe8 };
+	static const uint8_t landing[] = { 0xf3, 0x0f, 0x1e, 0xfa };
+	struct cursor bytes = elf_image_at(image, code->low, code->high - code->low);
+	uint32_t size = 1 + CONTEXT_BYTES;
+	const uint8_t *at = NULL;
+
+	if (!bytes.bad && cursor_left(&bytes) <= MAX_CONTEXT_CODE)
+		at = memmem(bytes.at, cursor_left(&bytes), begin, sizeof(begin));
+	if (!at || bytes.end - at < CONTEXT_BYTES || at - bytes.at <= (ptrdiff_t)sizeof(landing))
+		return (struct landmark){ 0 };
+	if (!memcmp(at - sizeof(landing), landing, sizeof(landing))) {
+		at -= sizeof(landing);
+		size += sizeof(landing);
+	}
+	/* What is no padding may run, and has a caller. */
+	if (at[-1] == RET)
+		return (struct landmark){ 0 };
+	return (struct landmark){
+		.low = code->low + (uint64_t)(at - bytes.at) - 1,
+		.size = size,
+		.has_entry = true,
+		.rule.cfa = ABI_CFA_END,
+	};
+}
+
 static int mark_by_address(const void *a, const void *b)
 {
 	const struct landmark *x = a, *y = b;
@@ -189,15 +227,21 @@ static int mark_by_address(const void *a, const void *b)
 	return (x->low > y->low) - (x->low < y->low);
 }
 
-/* Collects code with known rules, ascending; returns whether the file is an aarch64 vDSO. */
-static bool find_landmarks(struct elf_image *image, struct landmark marks[UNWIND_LANDMARKS])
+/*
+ * Collects INPUT's code with known rules, ascending; returns whether the file is an aarch64 vDSO.
+ */
+static bool find_landmarks(struct elf_image *image, struct unwind_input *input)
 {
+	struct landmark *marks = input->landmarks;
 	bool is_vdso;
 
 	marks[0] = entry_landmark(elf_image_entry_point(image));
 	marks[1] = signal_landmark(image);
 	is_vdso = marks[1].size;
-	plt_unwind(image, &marks[2], PLT_LANDMARKS);
+	for (size_t i = 0; i < input->code_count && !marks[2].size; i++)
+		if (elf_image_machine(image) == EM_X86_64)
+			marks[2] = context_landmark(image, &input->code[i]);
+	plt_unwind(image, &marks[3], PLT_LANDMARKS);
 	qsort(marks, UNWIND_LANDMARKS, sizeof(marks[0]), mark_by_address);
 	return is_vdso;
 }
@@ -224,8 +268,8 @@ static int code_by_address(const void *a, const void *b)
 }
 
 /*
- * Where code without entries may be: sections of code but for the tables of stubs, which
- * plt_unwind() describes. A file without section headers has none.
+ * Where code without entries may be, or with wrong ones: sections of code but for the tables of
+ * stubs, which plt_unwind() describes. A file without section headers has none.
  */
 static void find_code(const struct elf_image *image, struct unwind_input *input)
 {
@@ -255,12 +299,11 @@ int unwind_read(struct elf_image *image, const struct source_range *skip,
 	find_sections(&f);
 	for (size_t i = 0; i < f.count; i++)
 		f.sections[i].kept = kept_register(image, source);
-	if (!find_landmarks(image, input.landmarks) && !f.count && !source)
+	find_code(image, &input);
+	if (!find_landmarks(image, &input) && !f.count && !source)
 		return -ENOENT;
 	input.sections = f.sections;
 	input.section_count = f.count;
-	if (gaps)
-		find_code(image, &input);
 	err = unwind_write(&input);
 	for (size_t i = 0; i < f.count; i++)
 		elf_image_forget(image, f.sections[i].bytes.start,

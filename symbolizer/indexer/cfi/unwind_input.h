@@ -9,7 +9,7 @@
 #include "symbolizer/indexer/source_range.h"
 #include "symbolizer/indexer/writer/writer.h"
 
-enum { UNWIND_SECTIONS = 8, UNWIND_LANDMARKS = 18, UNWIND_CODE_RANGES = 16 };
+enum { UNWIND_SECTIONS = 8, UNWIND_LANDMARKS = 19, UNWIND_CODE_RANGES = 16 };
 
 struct unwind_input {
 	const struct cfi_section *sections;

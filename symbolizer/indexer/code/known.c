@@ -34,6 +34,12 @@ static const struct {
 	{ { ABI_CFA_END, 8 }, EM_X86_64, 15,
 		{ 0x31, 0xed, 0x5f, 0x41, 0xff, 0xd1, 0x89, 0xc7, 0x31, 0xc0, 0xb0, EXIT, 0x0f,
 			0x05, 0xf4 } },
+	/*
+	 * Where a context of Boost's make_fcontext() begins, also PHP's fibers: push %rbp; jmp
+	 * *%rbx; xor %rdi,%rdi; call _exit. What was pushed is the address of the third
+	 * instruction: the context's function returns there.
+	 */
+	{ { ABI_CFA_END, 4 }, EM_X86_64, 7, { 0x55, 0xff, 0xe3, 0x48, 0x31, 0xff, 0xe8 } },
 	/* What signal handlers return to: mov x8, #139; svc #0. */
 	{ { ABI_CFA_SIGNAL, 2 }, EM_AARCH64, 8, { A64_MOV_X8(A64_RT_SIGRETURN), A64_SVC } },
 	/* A new thread, as above: ldp x1, x0, [sp], #16; blr x1; mov x8, #93; svc #0. */

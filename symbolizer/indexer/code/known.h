@@ -2,7 +2,8 @@
 #pragma once
 /*
  * Code whose unwind rule cannot be derived from what it does to the stack pointer, known
- * by its instructions. Compiled C libraries have call frame information for it; musl has none.
+ * by its instructions. Compiled C libraries have call frame information for it; musl has none, nor
+ * have libraries for coroutines.
  */
 #include <stdbool.h>
 #include <stddef.h>
