@@ -7,7 +7,9 @@
 
 #include <cmocka.h>
 
+#include "base/cleanup.h"
 #include "symbolizer/index/index.h"
+#include "symbolizer/indexer/builder.h"
 #include "symbolizer/indexer/code/decoder.h"
 #include "tests/unit/cfi_writer.h"
 
@@ -630,6 +632,51 @@ static void test_code_before_the_entry_point(void **)
 	index_destroy(index);
 }
 
+/* Without optimization, compilers leave jumps that nothing leads to. */
+static void test_a_dead_jump(void **)
+{
+	/* push; test; jmp to the second next; jmp there, too; nop; pop; ret */
+	struct index *index = INDEX_OF(
+		PUSH_RBX, TEST_EAX, 0xeb, 3, 0xeb, 1, NOP, POP_RBX, RET, NOPS_4, PUSH_RBX, RET);
+
+	assert_rule(index, 0, entry);
+	assert_rule(index, 3, "sp+16 fp=same ra=[cfa-8]");
+	assert_rule(index, 8, "sp+16 fp=same ra=[cfa-8]");
+	assert_rule(index, 9, entry);
+	index_destroy(index);
+	/* Before a loop, with padding. */
+	index = INDEX_OF(PUSH_RBX, TEST_EAX, 0xeb, 6, NOPS_4, 0xeb, 0, POP_RBX, RET, NOPS_4, RET);
+	assert_rule(index, 3, "sp+16 fp=same ra=[cfa-8]");
+	assert_rule(index, 12, entry);
+	index_destroy(index);
+}
+
+/* A file with no call frame information at all, as Free Pascal writes them. */
+static void test_a_file_without_any_table(void **)
+{
+	static const uint8_t code[] = { PUSH_RBX, TESTS_8, POP_RBX, RET, NOPS_16 };
+	autoclose int output = memory_file("", 0);
+	autoclose int fd = -1;
+	struct sandbox_result result;
+	struct index *index = NULL;
+	struct elf_writer elf;
+
+	elf_writer_init(&elf);
+	elf_writer_section(&elf, &(struct elf_section_spec){ .name = ".text",
+					 .flags = SHF_ALLOC | SHF_EXECINSTR,
+					 .address = BARE,
+					 .bytes = code,
+					 .size = sizeof(code) });
+	fd = elf_writer_file(&elf);
+	elf_writer_deinit(&elf);
+	assert_int_equal(builder_run(fd, output, &result), 0);
+	assert_int_equal(index_open(output, &index), 0);
+	assert_rule(index, 0, entry);
+	assert_rule(index, 1, "sp+16 fp=same ra=[cfa-8]");
+	assert_rule(index, sizeof(code) - 17, entry);
+	index_destroy(index);
+}
+
 /* What a context of Boost's make_fcontext() begins with is where its stack ends. */
 static void test_the_first_frame_of_a_context(void **)
 {
@@ -646,6 +693,8 @@ static void test_the_first_frame_of_a_context(void **)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_a_dead_jump),
+		cmocka_unit_test(test_a_file_without_any_table),
 		cmocka_unit_test(test_the_first_frame_of_a_context),
 		cmocka_unit_test(test_a_function_without_a_frame),
 		cmocka_unit_test(test_pushes_and_room),

@@ -300,7 +300,7 @@ int unwind_read(struct elf_image *image, const struct source_range *skip,
 	for (size_t i = 0; i < f.count; i++)
 		f.sections[i].kept = kept_register(image, source);
 	find_code(image, &input);
-	if (!find_landmarks(image, &input) && !f.count && !source)
+	if (!find_landmarks(image, &input) && !f.count && !source && !(gaps && input.code_count))
 		return -ENOENT;
 	input.sections = f.sections;
 	input.section_count = f.count;

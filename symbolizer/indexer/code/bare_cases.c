@@ -9,6 +9,22 @@ enum {
 	CASE_REACH = 4096, /* blocks behind a jump among which cases are looked for */
 };
 
+/*
+ * Whether BLOCK is a jump behind another one that nothing leads to: compilers leave such behind
+ * (Free Pascal does at each `exit`, and before loops, with padding). As an entry, it would
+ * contradict the frame at its target.
+ */
+static bool bare_is_dead_jump(const struct bare *b, const struct bare_block *block)
+{
+	const uint32_t last = bare_skip_padding(b, block->first, block->end - 1);
+	const struct bare_instruction *at = &b->instructions[last];
+
+	return last + 1 == block->end && at->kind == CODE_JUMP &&
+	       at->target < b->instruction_count && block->first &&
+	       b->instructions[block->first - 1].kind == CODE_JUMP && bare_is_entry(block) &&
+	       !block->is_called && !block->is_pointed_to && !bare_is_aligned(b, last);
+}
+
 void bare_note_candidates(const struct bare *b)
 {
 	bool is_behind_jump = false, is_behind_halt = false, is_before_jump = false;
@@ -28,6 +44,7 @@ void bare_note_candidates(const struct bare *b)
 		block->may_be_case = (block->may_be_case || is_before_jump) &&
 				     bare_is_entry(block) && !block->is_called &&
 				     !b->instructions[block->first].known;
+		block->is_padding |= !block->may_be_case && bare_is_dead_jump(b, block);
 		is_before_jump &= !block->is_called;
 	}
 }
