@@ -82,6 +82,7 @@ int record_plan(const struct config *config, struct record_plan *ret_plan)
 	}
 	plan.others = config_flag(config, SETTING_all) || plan.sampling.targeted ||
 		      config_given(config, SETTING_cgroup);
+	plan.sampling.collect.ends_soon = true;
 	plan.sampler.collect = plan.sampling.collect;
 	plan.sampler.cache_directory = plan.cache_directory;
 	plan.sampler.debug_directories = config_text(config, SETTING_debuginfo_directories);

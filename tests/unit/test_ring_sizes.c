@@ -96,6 +96,39 @@ static void rings_grow_with_the_share_of_waits(void **state)
 	assert_int_equal(ring_sizes_for(&options, 1).pages, 2048);
 }
 
+/* 256 KiB are all that is shipped of a stack. */
+static void recordings_have_room_for_the_deepest_stack(void **state)
+{
+	struct collect_options options = { .frequency_hz = 97 };
+	uint32_t always = ring_sizes_for(&options, 1).stack_bytes;
+
+	(void)state;
+	assert_true(always < 256 << 10);
+	options.ends_soon = true;
+	if (sysconf(_SC_NPROCESSORS_ONLN) <= 64)
+		assert_true(ring_sizes_for(&options, 1).stack_bytes > 260 << 10);
+	else
+		assert_int_equal(ring_sizes_for(&options, 1).stack_bytes, always);
+}
+
+/* Samples are in such a ring, too. */
+static void pieces_have_a_third_of_a_ring_that_the_rate_made_large(void **state)
+{
+	struct ring_sizes sizes = sizes_at(10000);
+
+	(void)state;
+	assert_int_equal(sizes.stack_bytes, sizes.pages * RING_SIZES_PAGE_BYTES / 3);
+}
+
+static void pieces_of_calls_have_half(void **state)
+{
+	const struct collect_options options = { .frequency_hz = 97, .call_stacks = true };
+	struct ring_sizes sizes = ring_sizes_for(&options, 1);
+
+	(void)state;
+	assert_int_equal(sizes.stack_bytes, sizes.pages * RING_SIZES_PAGE_BYTES / 2);
+}
+
 static void size_that_was_asked_for_is_that_of_both(void **state)
 {
 	struct collect_options options = { .frequency_hz = 97, .ring_pages = 1 };
@@ -117,6 +150,9 @@ int main(void)
 		cmocka_unit_test(rings_of_perf_alone_are_had_for_the_asking),
 		cmocka_unit_test(so_many_cpus_that_it_would_take_too_much_have_none),
 		cmocka_unit_test(rings_grow_with_the_share_of_waits),
+		cmocka_unit_test(recordings_have_room_for_the_deepest_stack),
+		cmocka_unit_test(pieces_have_a_third_of_a_ring_that_the_rate_made_large),
+		cmocka_unit_test(pieces_of_calls_have_half),
 		cmocka_unit_test(size_that_was_asked_for_is_that_of_both),
 	};
 

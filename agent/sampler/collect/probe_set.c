@@ -22,16 +22,6 @@
 enum {
 	MAX_PROBES = 8,
 	INITIAL_PID_NAMESPACE = 0xEFFFFFFC, /* PROC_PID_INIT_INO, the same on every kernel */
-	/*
-	 * Pieces of stack may take 1/3 of a ring, and all that RING_SIZES_DEEP_PAGES has more than
-	 * the default: the outer part of one deep stack. That wakes its reader, who may come late.
-	 */
-	ALLOWED_PART = 3,
-	/*
-	 * Calls of functions come in crowds, the first ones before any table is loaded: their
-	 * pieces alone are to fill the half of a ring that wakes its reader.
-	 */
-	ALLOWED_TO_CALLS = 2,
 };
 
 struct probe_set {
@@ -67,18 +57,6 @@ static uint32_t max_frames(void)
 	return allowed && allowed < ABI_MAX_FRAMES ? (uint32_t)allowed : ABI_MAX_FRAMES;
 }
 
-/* Bytes of a ring for pieces of stack between two readings. */
-static uint32_t allowance_for(const struct collect_options *options, const struct ring_sizes *sizes)
-{
-	uint32_t bytes = sizes->pages * RING_SIZES_PAGE_BYTES;
-
-	if (options->call_stacks)
-		return bytes / ALLOWED_TO_CALLS;
-	if (sizes->pages == RING_SIZES_DEEP_PAGES)
-		return bytes - RING_SIZES_DEFAULT_PAGES * RING_SIZES_PAGE_BYTES * 2 / ALLOWED_PART;
-	return bytes / ALLOWED_PART;
-}
-
 /* SHARERS is the number of probes that ship unfinished walks. */
 static struct abi_sampler_config config_for(const struct collect_options *options,
 	const struct ring_sizes *sizes, enum walk walk, uint32_t sharers)
@@ -94,7 +72,7 @@ static struct abi_sampler_config config_for(const struct collect_options *option
 		config.pidns_inode = (uint32_t)own.st_ino;
 	}
 	config.max_frames = max_frames();
-	config.unfinished_allowance = allowance_for(options, sizes) / MAX(sharers, 1U);
+	config.unfinished_allowance = sizes->stack_bytes / MAX(sharers, 1U);
 	config.sample_ring_bytes = sizes->own_bytes;
 	config.unwind_by_mapping = walk == WALK_BY_MAPPINGS;
 	config.unwind_by_tables = walk != WALK_BY_FRAME_POINTER;

@@ -8,12 +8,12 @@
 
 enum {
 	RING_SIZES_DEFAULT_PAGES = 32, /* 128 KiB */
-	RING_SIZES_DEEP_PAGES = 64, /* 256 KiB, if the machine has not too many CPUs */
 	RING_SIZES_PAGE_BYTES = 4096,
 };
 
 struct ring_sizes {
 	uint32_t pages; /* data pages in the ring of an output event */
+	uint32_t stack_bytes; /* of it, for pieces of stack between two readings */
 	uint32_t own_bytes; /* data bytes in each of the sampler's own rings; 0 = it has none */
 	size_t own_count; /* for CPUs 0 to own_count - 1 */
 };
