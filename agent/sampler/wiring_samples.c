@@ -238,7 +238,7 @@ int sampler_samples_init(struct sampler *sampler, const struct sampler_options *
 			.unwind = sampler->unwind,
 			.processes = sampler->processes,
 			.metrics = &sampler->metrics,
-			.limit_bytes = pending_walks_limit(
+			.limit_bytes = pending_walks_limit(options->collect.frequency_hz,
 				options->collect.call_stacks ? 1 : options->collect.off_cpu_share,
 				options->memory_limit_bytes),
 			.whole_stacks = options->collect.without & MECHANISM_PACKED_STACKS,

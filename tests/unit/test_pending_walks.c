@@ -376,11 +376,13 @@ static void the_room_grows_with_off_cpu_samples_and_not_beyond_our_memory(void *
 	const size_t mib = 1 << 20;
 
 	(void)state;
-	assert_int_equal(pending_walks_limit(0, 0), 2 * mib);
-	assert_int_equal(pending_walks_limit(0.5, 0), 18 * mib);
-	assert_int_equal(pending_walks_limit(1, 0), 34 * mib);
-	assert_int_equal(pending_walks_limit(1, 64 * mib), 8 * mib);
-	assert_int_equal(pending_walks_limit(0, 1024 * mib), 2 * mib);
+	assert_int_equal(pending_walks_limit(97, 0, 0), 2 * mib);
+	assert_int_equal(pending_walks_limit(0, 0.5, 0), 18 * mib);
+	assert_int_equal(pending_walks_limit(19, 1, 0), 34 * mib);
+	assert_int_equal(pending_walks_limit(19, 1, 64 * mib), 8 * mib);
+	assert_int_equal(pending_walks_limit(97, 0, 1024 * mib), 2 * mib);
+	assert_int_equal(pending_walks_limit(999, 0, 0), 8 * mib);
+	assert_int_equal(pending_walks_limit(50000, 0, 0), 16 * mib);
 }
 
 /* ---- the process meanwhile ------------------------------------------------------------------ */

@@ -23,7 +23,9 @@
 #include "bpf/abi/frame.h"
 
 enum {
-	WAITING_LIMIT_BYTES = 2 << 20,
+	WAITING_LIMIT_BYTES = 2 << 20, /* up to WAITING_HZ, */
+	WAITING_HZ = 200,
+	WAITING_MOST = 8, /* and so many times as much at higher rates */
 	WAITING_OFF_CPU_BYTES = 32 << 20, /* more, if all switches are sampled */
 	WAITING_PART = 8, /* at most memory limit / WAITING_PART may wait */
 	CHUNKS_FACTOR = 2, /* chunks may take as much again, twice */
@@ -46,9 +48,11 @@ struct pending_walk {
 					returns, the stack */
 };
 
-size_t pending_walks_limit(double off_cpu_share, uint64_t memory_limit_bytes)
+size_t pending_walks_limit(uint64_t hz, double off_cpu_share, uint64_t memory_limit_bytes)
 {
-	size_t bytes = WAITING_LIMIT_BYTES + (size_t)(off_cpu_share * WAITING_OFF_CPU_BYTES);
+	uint64_t times = MIN(MAX(hz / WAITING_HZ, UINT64_C(1)), (uint64_t)WAITING_MOST);
+	size_t bytes = (size_t)times * WAITING_LIMIT_BYTES +
+		       (size_t)(off_cpu_share * WAITING_OFF_CPU_BYTES);
 
 	if (memory_limit_bytes)
 		bytes = (size_t)MIN((uint64_t)bytes, memory_limit_bytes / WAITING_PART);

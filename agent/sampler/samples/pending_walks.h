@@ -63,10 +63,11 @@ struct pending_walks {
 };
 
 /*
- * How many bytes may wait: more if OFF_CPU_SHARE of the switches off the CPU are sampled, as these
- * are more frequent than timer ticks, but at most an eighth of MEMORY_LIMIT_BYTES (0 = no limit).
+ * How many bytes may wait: more at a high rate of ticks, HZ, and if OFF_CPU_SHARE of the switches
+ * off the CPU are sampled, as these are more frequent than ticks, but at most an eighth of
+ * MEMORY_LIMIT_BYTES (0 = no limit).
  */
-size_t pending_walks_limit(double off_cpu_share, uint64_t memory_limit_bytes);
+size_t pending_walks_limit(uint64_t hz, double off_cpu_share, uint64_t memory_limit_bytes);
 void pending_walks_init(struct pending_walks *w, const struct pending_walks_options *options);
 /* Drops the walks that still wait. Must not be called from a callback. */
 void pending_walks_deinit(struct pending_walks *w);
