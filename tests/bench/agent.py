@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`fathom agent` beside `perf record -g` and bcc's profile: the same load, the same time."""
+"""`fathom agent` beside `perf record -g`, bpftrace and bcc's profile: the same load, the same time."""
 import collections
 import contextlib
 import glob
@@ -8,6 +8,7 @@ import re
 import shutil
 import signal
 import socket
+import statistics
 import subprocess
 import sys
 import threading
@@ -15,7 +16,7 @@ import time
 import urllib.request
 
 from fathom import FATHOM, environment, read_profile, scratch, weight
-from figures import medians
+from figures import bpf_stats, medians, programs_of
 
 WARM_SECONDS = 35  # three windows, and the indexes of what runs
 
@@ -221,6 +222,36 @@ def beside(show, hz, us, name, program, run_of, seconds, runs):
     show("  " + name, "%.1f us, peak %.1f MB" % (peer_us, rss), "ratio %.2f" % (us / peer_us))
 
 
+def bpftrace_us(hz, seconds):
+    """CPU us that a sample of both stacks, by frame pointers, takes in the kernel."""
+    program = "profile:hz:%d { @[pid, tid, comm, kstack(perf, 127), ustack(perf, 127)] = count(); } END { clear(@); }"
+    with bpf_stats():
+        bpftrace = subprocess.Popen(["bpftrace", "-e", program % hz], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        try:
+            limit = time.monotonic() + 60
+            while programs_of(bpftrace.pid)[1] < hz:
+                if bpftrace.poll() is not None or time.monotonic() > limit:
+                    sys.exit("bpftrace took no sample")
+                time.sleep(0.1)
+            before = programs_of(bpftrace.pid)
+            time.sleep(seconds)
+            after = programs_of(bpftrace.pid)
+        finally:
+            bpftrace.kill()  # it would print for a minute
+            bpftrace.wait()
+    return (after[0] - before[0]) / 1e3 / max(after[1] - before[1], 1)
+
+
+def bpf_beside(show, hz, us, seconds, runs):
+    """What a sample costs in bpftrace's program, which walks no stack without frame pointers."""
+    name = "  bpftrace, both stacks by frame pointers"
+    if not shutil.which("bpftrace"):
+        show(name, "not installed")
+        return
+    peer_us = statistics.median(bpftrace_us(hz, seconds) for _ in range(runs))
+    show(name, "%.1f us" % peer_us, "ratio %.2f" % (us / peer_us))
+
+
 def agent(show, seconds, runs, storm):
     cache = scratch("agent-cache")
     for hz in (97, 19):
@@ -229,6 +260,7 @@ def agent(show, seconds, runs, storm):
         show("agent at %d Hz: CPU per sample, names and pprof" % hz, "%.1f us (%.2f%% of a CPU)" % (f.own, f.percent))
         show("  RssAnon, RSS, peak of RSS; BPF maps", "%.1f, %.1f, %.1f MB; %.1f MB" % (f.anon, f.rss, f.peak_rss, f.maps))
         show("  BPF per sample, both stacks and output", "%.1f us" % f.bpf)
+        bpf_beside(show, hz, f.bpf, seconds, runs)
         show("  start of the program to its first sample", "%.0f ms, %.0f CPU ms" % (f.first_ms, f.first_cpu_ms))
         beside(show, hz, f.own, "perf record -g (no symbols, no pprof)", "perf", run_of_perf,
                seconds, runs)

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """What unwinding by tables costs in the kernel, beside bpf_get_stackid (bpftrace) at the same time on
 the same programs, and how many stacks of each kind of program are whole."""
-import contextlib
-import glob
 import os
 import re
 import shutil
@@ -16,38 +14,11 @@ import time
 from fathom import (FATHOM, LOOKUPS, SOURCES, SCRATCH, Workload, built, environment, fathom, read_profile,
                     scratch, weight)
 import perf_chains
+from figures import bpf_stats, programs_of
 
 HZ = 499
 DEEP = 120  # below the 127 frames that the kernel's own walk allows
-STATS = "/proc/sys/kernel/bpf_stats_enabled"
 WITH_FRAME_POINTERS = "gcc -O2 -g -fno-omit-frame-pointer -o {out} {source}"
-
-
-@contextlib.contextmanager
-def bpf_stats():
-    with open(STATS) as f:
-        before = f.read()
-    with open(STATS, "w") as f:
-        f.write("1")
-    try:
-        yield
-    finally:
-        with open(STATS, "w") as f:
-            f.write(before)
-
-
-def programs_of(pid):
-    """(ns, runs) of the BPF programs that a process has open."""
-    ns = runs = 0
-    for path in glob.glob("/proc/%d/fdinfo/*" % pid):
-        try:
-            with open(path) as f:
-                told = dict(re.findall(r"^(run_time_ns|run_cnt):\s*(\d+)", f.read(), re.M))
-        except OSError:
-            continue
-        ns += int(told.get("run_time_ns", 0))
-        runs += int(told.get("run_cnt", 0))
-    return ns, runs
 
 
 class Sampler:
