@@ -11,6 +11,7 @@
 #include "agent/daemon/container_figures.h"
 #include "agent/daemon/daemon_internal.h"
 #include "agent/daemon/exposition.h"
+#include "agent/daemon/slices.h"
 #include "base/thread_group.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
@@ -215,13 +216,17 @@ static const char *not_ready(void *context)
 
 /* ---- stored profiles ------------------------------------------------------------------------ */
 
-static int write_profiles(void *context, int64_t from_ns, int64_t to_ns, struct buffer *out)
+static int write_profiles(
+	void *context, int64_t from_ns, int64_t to_ns, unsigned int slices, struct buffer *out)
 {
 	const struct daemon *d = context;
+	struct slices chosen;
 	struct store_file file;
 	size_t iterator = 0;
 	struct json j;
 
+	if (slices && d->store && slices_choose(d->store, from_ns, to_ns, slices, &chosen))
+		return slices_write(d->store, &chosen, to_ns, out);
 	json_init(&j, out, JSON_COMPACT);
 	json_array_by_line(&j, NULL);
 	while (d->store && store_next(d->store, &iterator, from_ns, to_ns, &file)) {

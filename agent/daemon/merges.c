@@ -5,12 +5,15 @@
 #include <unistd.h>
 
 #include "agent/daemon/daemon_internal.h"
+#include "agent/daemon/slices.h"
 #include "base/cleanup.h"
 
 enum {
 	MAX_FILES = 1 << 16, /* of one merge: a comment each, at most */
 	MAX_FILES_BYTES = MAX_FILES * 2 * STORE_PATH_BYTES,
 };
+
+static const uint64_t MS_NS = UINT64_C(1000000);
 
 static void merges_count(struct daemon *d, enum metric metric)
 {
@@ -53,18 +56,21 @@ struct merges_list {
 	struct buffer *files;
 	struct store_file last; /* not appended yet if its path is not "" */
 	unsigned int minutes; /* of it */
+	int64_t slice_ns; /* length; 0 = there are none */
 	size_t count;
 };
 
 static int merges_append_last(struct merges_list *l)
 {
-	const struct stored_merge_source source = { .path = l->last.path,
+	struct stored_merge_source source = { .path = l->last.path,
 		.group = l->last.name,
 		.minutes = l->minutes,
 		.all_minutes = l->last.minutes };
 
 	if (!*l->last.path)
 		return 0;
+	if (l->slice_ns)
+		source.slice_ms = (uint64_t)slices_begin_ns(l->last.time_ns, l->slice_ns) / MS_NS;
 	return ++l->count > MAX_FILES ? -E2BIG : merge_add_file(l->files, &source);
 }
 
@@ -92,7 +98,7 @@ static bool merges_may_want(const struct serve_merge *wanted, const struct store
 static int merges_list(
 	const struct daemon *d, const struct serve_merge *wanted, struct buffer *files)
 {
-	struct merges_list l = { .files = files };
+	struct merges_list l = { .files = files, .slice_ns = wanted->slice_ns };
 	struct store_file file;
 	size_t iterator = 0;
 	int err = 0;
@@ -104,6 +110,13 @@ static int merges_list(
 	if (!err)
 		err = merges_append_last(&l);
 	return err ? err : l.count ? 0 : -ENOENT;
+}
+
+static enum stored_merge_form merges_form(const struct serve_merge *wanted)
+{
+	if (!wanted->by_file)
+		return STORED_MERGE_SUM;
+	return wanted->slice_ns ? STORED_MERGE_BY_SLICE : STORED_MERGE_BY_FILE;
 }
 
 static int merges_start(
@@ -122,7 +135,7 @@ static int merges_start(
 			.loop = d->loop,
 			.directory_fd = directory_fd,
 			.files = &files,
-			.form = wanted->by_file ? STORED_MERGE_BY_FILE : STORED_MERGE_SUM,
+			.form = merges_form(wanted),
 			.comm = wanted->comm,
 			.container = wanted->container,
 			.group = wanted->group,

@@ -19,7 +19,8 @@ import time
 
 FATHOM = os.environ.get("FATHOM", "build/fathom")
 SLOT, HOUR, DAY = 600, 3600, 86400
-MINUTES, REPLACE, SUM, BY_FILE = "2", "3", "0", "1"
+MINUTES, REPLACE, SUM, BY_FILE, BY_SLICE = "2", "3", "0", "1", "4"
+SLICE = 1200  # of a day, as agent/daemon/slices.c has it
 TOO_LARGE = 3  # exit status, agent/server/merge/merge_wire.h
 
 
@@ -77,8 +78,8 @@ def link(source, store, path):
     shutil.copyfile(source, to)
 
 
-def line(path, minutes=0, wanted=None, minute=0):
-    return "%x %x %x * %s\n" % (minutes if wanted is None else wanted, minutes, minute, path)
+def line(path, minutes=0, wanted=None, minute=0, slice_ms=0):
+    return "%x %x %x %x * %s\n" % (minutes if wanted is None else wanted, minutes, minute, slice_ms, path)
 
 
 def make_week(slots, store):
@@ -128,15 +129,16 @@ def main():
     print("a week: %d files, %.1f MB" % (sum(map(len, sizes.values())), sum(map(sum, sizes.values())) / 1e6))
     print("tens of minutes that are repeated: %d" % len(slots))
     print("merging ten minutes of windows: %.3f CPU s, to one %.3f CPU s" % (cost["minutes"], cost["merged"]))
-    for what, seconds in (("fifteen minutes", 900), ("a day", DAY)):
-        lines = [line(p) for b, p in files["windows"] if b >= now - seconds]
-        lines += [line(p, bits) for b, p in files["minutes"] if b >= now - seconds]
-        for form, name in ((SUM, "summed"), (BY_FILE, "by file")):
-            try:
-                cpu, size = merge(store, form, lines)
-                print("%s %s: %d files, %.3f CPU s, %.1f MB" % (what, name, len(lines), cpu, size / 1e6))
-            except TooLarge:
-                print("%s %s: %d files are more than one merge may be; the page asks for each half" % (what, name, len(lines)))
+    for what, seconds, form, name in (("fifteen minutes", 900, SUM, "summed"), ("fifteen minutes", 900, BY_FILE, "by file"),
+                                      ("a day", DAY, SUM, "summed"), ("a day", DAY, BY_SLICE, "by slice")):
+        chosen = sorted((b, p, minutes) for kind, minutes in (("windows", 0), ("minutes", bits))
+                        for b, p in files[kind] if b >= now - seconds)
+        lines = [line(p, minutes, slice_ms=b // SLICE * SLICE * 1000) for b, p, minutes in chosen]
+        try:
+            cpu, size = merge(store, form, lines)
+            print("%s %s: %d files, %.3f CPU s, %.1f MB" % (what, name, len(lines), cpu, size / 1e6))
+        except TooLarge:
+            print("%s %s: %d files are more than one merge may be; the page asks for each half" % (what, name, len(lines)))
     if os.environ.get("KEEP"):
         print("store: %s" % store)
     else:

@@ -65,6 +65,20 @@ function makePage(client) {
 	return context.made;
 }
 
+/* client.js's Client, whose requests GET answers; an answer's `made` is a profile. */
+function realClient(get) {
+	const context = { URLSearchParams, Math, Number, String, Promise, location: anything, AbortSignal: anything, fetch: anything,
+		pprof: { decode: (made) => made }, Uint8Array: function (made) { return made; } };
+	const text = fs.readFileSync(path.join(page, "client.js"), "utf8");
+	vm.createContext(context);
+	vm.runInContext(text + "\nglobalThis.made = new client.Client();", context);
+	context.made.get = async (asked) => {
+		const answer = await get(asked);
+		return { ...answer, arrayBuffer: async () => answer.made };
+	};
+	return context.made;
+}
+
 /* Window NUMBER: SIZE samples of 1 each, in functions that all share, in its own stacks or goroutines. */
 function madeWindow(number, size, { stacks, goroutines }) {
 	const label = (key, value) => ({ key, text: null, number: value, unit: "id" });
@@ -162,6 +176,69 @@ const questions = {
 		await page.refresh();
 		return { asked, stacks: page.samples.stacks.items.length, dropped: page.dropped,
 			files: [...page.samples.files.keys()].sort() };
+	},
+
+	/*
+	 * A page that shows a day of q.slices slices of 20 minutes, 10 samples each, and is refreshed while the
+	 * last one grows; half way it ends. The agent has nothing of the slices q.empty, could not read
+	 * q.unread, and sends at most q.large slices at once. Numbers are those of slices.
+	 */
+	async day(q) {
+		const LENGTH = 1200000;
+		let now = q.slices * LENGTH - 300000;
+		let asked = [];
+		let wanted = 0;
+		const sizeOf = (slice) => (Math.floor(now / LENGTH) === slice ? 10 + growth : 10);
+		let growth = 0;
+		const listed = (from) => {
+			const list = [];
+			for (let i = Math.max(0, Math.floor(from / LENGTH)); i * LENGTH < now; i++)
+				list.push({ path: "slice/" + i * LENGTH, name: "", time_ms: i * LENGTH, duration_ms: LENGTH,
+					bytes: sizeOf(i), slice_ms: LENGTH });
+			return list;
+		};
+		const mergedOf = (first, last) => {
+			const made = madeWindow(0, 100, {});
+			made.comments = q.unread && first === 0 ? q.unread.map((path) => "unread " + path) : [];
+			made.samples = [];
+			for (let i = first, number = 0; i < last; i++) {
+				if (q.empty && q.empty.includes(i)) continue;
+				made.comments.push(`file 1 cpu slice/${i * LENGTH}`);
+				const { samples: mine } = madeWindow(0, sizeOf(i), {});
+				number++;
+				for (const s of mine)
+					made.samples.push({ ...s, labels: [...s.labels, { key: "fathom_file", text: null, number, unit: "id" }] });
+			}
+			return made;
+		};
+		const real = realClient(async (path) => {
+			const query = new URLSearchParams(path.split("?")[1]);
+			const [from, to] = [Number(query.get("from")), Number(query.get("to"))];
+			if (path.startsWith("/api/profiles")) {
+				wanted = Number(query.get("slices"));
+				return { status: 200, ok: true, json: async () => listed(from) };
+			}
+			if (Number(query.get("slice_ms")) !== LENGTH) throw new Error("slices of " + query.get("slice_ms"));
+			asked.push([from / LENGTH, to / LENGTH]);
+			if (q.large && (to - from) / LENGTH > q.large) return { status: 413, ok: false };
+			return { status: 200, ok: true, made: mergedOf(from / LENGTH, to / LENGTH) };
+		});
+		real.now = () => now;
+		real.status = async () => ({ window_seconds: 10 });
+		real.profile = async () => { throw new Error("one by one"); };
+		const page = makePage(real);
+		page.state.minutes = 1440;
+		const refreshes = [];
+		for (let i = 0; i < q.refreshes; i++) {
+			asked = [];
+			await page.refresh();
+			const files = page.listed.map((f) => page.samples.files.get(f.path)).filter(Boolean);
+			refreshes.push({ asked, slices: wanted, shown: files.length, bad: [...page.bad], lacking: [...page.lacking],
+				pause: page.pause(), value: files.reduce((sum, f) => sum + f.counts.reduce((a, b) => a + b, 0), 0) });
+			growth++;
+			now += i === 2 ? 600000 : 60000;
+		}
+		return refreshes;
 	},
 
 	/* Every node as [path of names, value, base, self], in the order of drawing. */

@@ -120,7 +120,7 @@ class PageServer:
                 with open(os.path.join(store, path), "wb") as f:
                     f.write(self.files[path][3])
             with open(os.path.join(store, "job"), "w", encoding="utf-8") as f:
-                f.write("".join("0 0 0 * " + path + "\n" for path in paths))
+                f.write("".join("0 0 0 0 * " + path + "\n" for path in paths))
             command = 'exec "$0" merge-stored %d 1 "" "" "" 3<. 4<job 5>merged' % os.getpid()
             status = subprocess.run(["bash", "-c", command, FATHOM], cwd=store, check=False).returncode
             is_done = status == 0 or status > 100  # that many could not be read

@@ -47,10 +47,12 @@ static const char *not_ready(void *context)
 	return f->not_ready ? "not sampling\n" : NULL;
 }
 
-static int profiles(void *context, int64_t from_ns, int64_t to_ns, struct buffer *out)
+static int profiles(
+	void *context, int64_t from_ns, int64_t to_ns, unsigned int slices, struct buffer *out)
 {
 	struct serve_fixture *f = context;
 
+	f->slices = slices;
 	f->from_ns = from_ns;
 	f->to_ns = to_ns;
 	return buffer_string(out, "[]\n");

@@ -29,6 +29,7 @@ struct serve_fixture {
 	unsigned int hz;
 	int begin_error, reload_error, file_error, metrics_error;
 	int64_t from_ns, to_ns; /* of the list of profiles */
+	unsigned int slices;
 	int64_t from_ms, to_ms; /* of function latency */
 	struct serve_merge merge; /* the last that was asked for; its texts are below */
 	char merge_group[32], merge_container[32], merge_comm[32];

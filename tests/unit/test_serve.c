@@ -150,6 +150,10 @@ static void test_profiles_of_a_range(void **state)
 	assert_int_equal(serve_ask(f, "GET /api/profiles?from=-1"), 400);
 	assert_int_equal(serve_ask(f, "GET /api/profiles?to=99999999999999999999"), 400);
 	assert_int_equal(serve_ask(f, "GET /api/profiles?to="), 400);
+	assert_int_equal(f->slices, 0);
+	assert_int_equal(serve_ask(f, "GET /api/profiles?slices=96"), 200);
+	assert_int_equal(f->slices, 96);
+	assert_int_equal(serve_ask(f, "GET /api/profiles?slices=1001"), 400);
 }
 
 static void test_latency_of_a_range(void **state)
@@ -240,7 +244,12 @@ static void test_merge_for_the_page(void **state)
 	assert_true(f->merge.by_file);
 	assert_int_equal(f->merge.from_ns, 1000000000);
 	assert_int_equal(f->merge.to_ns, 2500000000);
+	assert_int_equal(f->merge.slice_ns, 0);
 	assert_int_equal(serve_ask(f, "GET /api/merged?from=x"), 400);
+	f->merge_fd = file_with("merged");
+	assert_int_equal(serve_ask(f, "GET /api/merged?from=1000&to=2500&slice_ms=600000"), 200);
+	assert_int_equal(f->merge.slice_ns, 600000000000);
+	assert_int_equal(serve_ask(f, "GET /api/merged?slice_ms=604800001"), 400);
 }
 
 static void test_profile_file(void **state)

@@ -264,6 +264,49 @@ static void files_stay_apart(void **state)
 	pprof_read_deinit(&p);
 }
 
+/* Equal samples of two files in a slice are one, also where their process differs. */
+static void slices_stay_apart(void **state)
+{
+	struct stored_merge *m =
+		begin(&(struct stored_merge_options){ .form = STORED_MERGE_BY_SLICE });
+	struct stored_merge_source source = { .path = "a", .group = "", .slice_ms = 60000 };
+	struct test_file noted = first, again = second;
+	struct pprof_read p;
+
+	(void)state;
+	noted.comment = "samples lost since the window before: 9";
+	noted.pid = 8;
+	again.comment = "samples lost since the window before: 4";
+	add_from(m, &source, &noted);
+	source.path = "b";
+	add_from(m, &source, &again);
+	source.path = "c";
+	source.slice_ms = 120000;
+	/* Of a file of minutes, too: all that it has. */
+	source.minutes = source.all_minutes = 3;
+	assert_int_equal(stored_merge_unread(m, &source), 0);
+	source.minutes = source.all_minutes = 0;
+	source.slice_ms = 180000;
+	add_from(m, &source, &first);
+	p = merged(m);
+	assert_int_equal(p.message->n_sample, 2);
+	assert_int_equal(p.message->sample[0]->value[0], 5);
+	assert_int_equal(p.message->sample[0]->value[1], 50);
+	assert_int_equal(p.message->sample[1]->value[0], 2);
+	for (size_t i = 0; i < 2; i++) {
+		assert_null(label_of(&p, i, "pid"));
+		assert_string_equal(pprof_read_text(&p, label_of(&p, i, "comm")->str), "shop");
+		assert_int_equal(label_of(&p, i, "fathom_file")->num, i + 1);
+	}
+	assert_int_equal(p.message->n_comment, 4);
+	assert_string_equal(pprof_read_text(&p, p.message->comment[0]), "file 10 cpu slice/60000");
+	assert_string_equal(pprof_read_text(&p, p.message->comment[1]),
+		"comment samples lost since the window before: 13");
+	assert_string_equal(pprof_read_text(&p, p.message->comment[2]), "file 10 cpu slice/180000");
+	assert_string_equal(pprof_read_text(&p, p.message->comment[3]), "unread c");
+	pprof_read_deinit(&p);
+}
+
 static void samples_are_selected(void **state)
 {
 	static const struct {
@@ -562,6 +605,7 @@ int main(void)
 		cmocka_unit_test(equal_samples_are_summed),
 		cmocka_unit_test(addresses_are_those_of_the_files),
 		cmocka_unit_test(files_stay_apart),
+		cmocka_unit_test(slices_stay_apart),
 		cmocka_unit_test(samples_are_selected),
 		cmocka_unit_test(groups_are_those_of_samples_or_files),
 		cmocka_unit_test(minutes_let_ids_go_and_keep_sums),

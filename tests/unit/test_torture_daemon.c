@@ -531,7 +531,7 @@ static int write_profiles(void *context, struct buffer *out)
 	struct serve_handlers handlers;
 
 	daemon_http_handlers(context, &handlers);
-	return handlers.profiles(handlers.context, 0, INT64_MAX, out);
+	return handlers.profiles(handlers.context, 0, INT64_MAX, 0, out);
 }
 
 static int write_metrics(void *context, struct buffer *out)

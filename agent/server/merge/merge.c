@@ -118,7 +118,7 @@ void merge_cancel(struct merge *m)
 int merge_add_file(struct buffer *files, const struct stored_merge_source *file)
 {
 	return buffer_printf(files, MERGE_WIRE_LINE, file->minutes, file->all_minutes, file->minute,
-		*file->group ? file->group : MERGE_WIRE_NO_GROUP, file->path);
+		file->slice_ms, *file->group ? file->group : MERGE_WIRE_NO_GROUP, file->path);
 }
 
 static int merge_make_job(const struct buffer *files, int *ret_fd)

@@ -91,8 +91,8 @@ static int merge_child_add_line(
 	char group[MERGE_WIRE_GROUP_BYTES], path[MERGE_WIRE_PATH_BYTES];
 	struct stored_merge_source source = { .path = path, .group = group };
 
-	if (sscanf(line, "%x %x %x %127s %255[^\n]", &source.minutes, &source.all_minutes,
-		    &source.minute, group, path) != 5)
+	if (sscanf(line, "%x %x %x %" SCNx64 " %127s %255[^\n]", &source.minutes,
+		    &source.all_minutes, &source.minute, &source.slice_ms, group, path) != 6)
 		return -EINVAL;
 	if (!strcmp(group, MERGE_WIRE_NO_GROUP))
 		*group = 0;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /* Protocol between the agent, which wants stored profiles merged, and its child, which does it. */
+#include <inttypes.h>
 
 enum {
 	MERGE_WIRE_DIRECTORY_FD = 3, /* of the store */
@@ -22,10 +23,10 @@ enum {
 };
 
 /*
- * Which minutes are wanted, which the file has (bits), the minute that it belongs to, its group or
- * `*`, its path below the directory.
+ * Which minutes are wanted, which the file has (bits), the minute that it belongs to, the beginning
+ * of its slice, its group or `*`, its path below the directory.
  */
-#define MERGE_WIRE_LINE "%x %x %x %s %s\n"
+#define MERGE_WIRE_LINE "%x %x %x %" PRIx64 " %s %s\n"
 #define MERGE_WIRE_NO_GROUP "*"
 
 static const char MERGE_WIRE_COMMAND[] = "merge-stored";

@@ -46,8 +46,9 @@ struct stored_merge {
 	struct intern told; /* comments */
 	struct intern unread; /* paths */
 	struct pprof_span span;
-	size_t files; /* by file: minutes count each */
-	uint64_t lost; /* samples, as the files say */
+	size_t files; /* by file: minutes count each; by slice: slices */
+	uint64_t slice_ms; /* the last one */
+	uint64_t lost; /* samples, as the files say; by slice: those of the last one */
 	int64_t period; /* of the files so far */
 	bool period_varies;
 	int64_t count, time_ns; /* of the types samples/count and cpu/nanoseconds */
@@ -298,7 +299,8 @@ static bool stored_file_keeps(const struct stored_file *f, const struct pprof_sa
 		return false;
 	if (label->key == f->key_group)
 		return form != STORED_MERGE_SUM;
-	return !stored_merge_replaces(form) || label->str || label->num_unit != f->unit_id;
+	return !(stored_merge_replaces(form) || form == STORED_MERGE_BY_SLICE) || label->str ||
+	       label->num_unit != f->unit_id;
 }
 
 static int stored_file_labels(struct stored_file *f, const struct stored_set *set,
@@ -321,7 +323,9 @@ static int64_t stored_file_number(const struct stored_file *f, unsigned int minu
 {
 	unsigned int before = f->source->minutes & ((1U << minute) - 1);
 
-	return (int64_t)f->first + (f->source->all_minutes ? __builtin_popcount(before) : 0);
+	if (f->merge->options.form == STORED_MERGE_BY_SLICE || !f->source->all_minutes)
+		return (int64_t)f->first;
+	return (int64_t)f->first + __builtin_popcount(before);
 }
 
 /* Adds what the form of the merge says of samples. */
@@ -333,7 +337,7 @@ static size_t stored_file_more_labels(const struct stored_file *f, const struct 
 	if (form != STORED_MERGE_SUM && *f->source->group && !stored_set_label(set, f->key_group))
 		labels[count++] =
 			(struct pprof_label){ .key = GROUP_LABEL, .text = f->source->group };
-	if (form == STORED_MERGE_BY_FILE)
+	if (stored_merge_keeps_apart(form))
 		labels[count++] = (struct pprof_label){
 			.key = FILE_LABEL, .number = stored_file_number(f, minute), .unit = ID_UNIT
 		};
@@ -479,8 +483,7 @@ static bool stored_merge_took_loss(struct stored_merge *m, const char *comment)
 	char *end;
 	uint64_t lost;
 
-	if (!stored_merge_replaces(m->options.form) ||
-		strncmp(comment, LOST, sizeof(LOST) - 1) != 0)
+	if (m->options.form == STORED_MERGE_SUM || strncmp(comment, LOST, sizeof(LOST) - 1) != 0)
 		return false;
 	lost = strtoull(comment + sizeof(LOST) - 1, &end, 10);
 	if (*end || __builtin_add_overflow(m->lost, lost, &lost))
@@ -491,6 +494,7 @@ static bool stored_merge_took_loss(struct stored_merge *m, const char *comment)
 
 static int stored_file_tell_comments(const struct stored_file *f)
 {
+	const enum stored_merge_form form = f->merge->options.form;
 	const MESSAGE(Profile) *p = f->from->message;
 	char text[COMMENT_BYTES];
 	int err = 0;
@@ -498,13 +502,12 @@ static int stored_file_tell_comments(const struct stored_file *f)
 	for (size_t i = 0; i < p->n_comment && !err; i++) {
 		const char *comment = pprof_read_text(f->from, p->comment[i]);
 
-		if (f->merge->options.form != STORED_MERGE_BY_FILE) {
-			if (!stored_merge_took_loss(f->merge, comment))
-				err = stored_merge_tell(f->merge, comment);
-			continue;
-		}
 		snprintf(text, sizeof(text), "comment %s", comment);
-		err = pprof_comment(f->merge->pprof, text);
+		if (form == STORED_MERGE_BY_FILE)
+			err = pprof_comment(f->merge->pprof, text);
+		else if (!stored_merge_took_loss(f->merge, comment))
+			err = stored_merge_tell(
+				f->merge, form == STORED_MERGE_BY_SLICE ? text : comment);
 	}
 	return err;
 }
@@ -547,8 +550,38 @@ static int stored_file_tell_each(void *context, unsigned int number, const char 
 	return err || number ? err : stored_file_tell_comments(f);
 }
 
+/* How many samples were lost, of all the files or of the slice that ends. */
+static int stored_merge_tell_lost(struct stored_merge *m)
+{
+	char text[COMMENT_BYTES];
+
+	if (!m->lost)
+		return 0;
+	snprintf(text, sizeof(text), "%s%s%" PRIu64,
+		m->options.form == STORED_MERGE_BY_SLICE ? "comment " : "", LOST, m->lost);
+	m->lost = 0;
+	return pprof_comment(m->pprof, text);
+}
+
+static int stored_file_tell_slice(struct stored_file *f)
+{
+	struct stored_merge *m = f->merge;
+	char name[COMMENT_BYTES];
+	int err = 0;
+
+	if (!m->files || m->slice_ms != f->source->slice_ms) {
+		m->slice_ms = f->source->slice_ms;
+		snprintf(name, sizeof(name), "slice/%" PRIu64, m->slice_ms);
+		err = stored_merge_tell_lost(m) ?: stored_file_tell_name(f, name);
+	}
+	f->first = m->files;
+	return err ? err : stored_file_tell_comments(f);
+}
+
 static int stored_file_tell(struct stored_file *f)
 {
+	if (f->merge->options.form == STORED_MERGE_BY_SLICE)
+		return stored_file_tell_slice(f);
 	f->first = f->merge->files + 1;
 	if (f->merge->options.form == STORED_MERGE_BY_FILE)
 		return stored_merge_each_name(f->source, f, stored_file_tell_each);
@@ -567,16 +600,19 @@ static int stored_merge_unread_name(void *context, unsigned int number, const ch
 
 int stored_merge_unread(struct stored_merge *m, const struct stored_merge_source *source)
 {
+	if (m->options.form == STORED_MERGE_BY_SLICE)
+		return stored_merge_unread_name(m, 0, source->path);
 	return stored_merge_each_name(source, m, stored_merge_unread_name);
 }
 
 static int stored_merge_tell_unread(const struct stored_merge *m)
 {
+	const bool by_part = stored_merge_keeps_apart(m->options.form);
 	char text[COMMENT_BYTES];
 	size_t count = m->unread.count - 1;
 	int err = 0;
 
-	if (count && m->options.form != STORED_MERGE_BY_FILE) {
+	if (count && !by_part) {
 		snprintf(text, sizeof(text), "%zu stored profiles could not be read", count);
 		return pprof_comment(m->pprof, text);
 	}
@@ -648,16 +684,6 @@ size_t stored_merge_samples(const struct stored_merge *m)
 	return m->pprof ? pprof_sample_count(m->pprof) : 0;
 }
 
-static int stored_merge_tell_lost(const struct stored_merge *m)
-{
-	char text[COMMENT_BYTES];
-
-	if (!m->lost)
-		return 0;
-	snprintf(text, sizeof(text), "%s%" PRIu64, LOST, m->lost);
-	return pprof_comment(m->pprof, text);
-}
-
 /* For what is kept for days: half the size, for a third more of CPU time. */
 static int stored_merge_encode_small(struct stored_merge *m, struct buffer *out)
 {
@@ -673,15 +699,15 @@ static int stored_merge_encode_small(struct stored_merge *m, struct buffer *out)
 int stored_merge_encode(struct stored_merge *m, struct buffer *out)
 {
 	static const struct pprof_options nothing = { 0 };
-	const bool by_file = m->options.form == STORED_MERGE_BY_FILE;
+	const bool by_part = stored_merge_keeps_apart(m->options.form);
 	int64_t period = m->period;
 	int err = m->pprof ? 0 : pprof_create(&nothing, &m->pprof);
 
 	if (!err)
-		err = stored_merge_tell_unread(m) ?: stored_merge_tell_lost(m);
+		err = stored_merge_tell_lost(m) ?: stored_merge_tell_unread(m);
 	if (!err && m->period_varies && m->count > 0) {
 		period = m->time_ns / m->count;
-		err = by_file ? 0 : pprof_comment(m->pprof, MEAN_PERIOD);
+		err = by_part ? 0 : pprof_comment(m->pprof, MEAN_PERIOD);
 	}
 	if (err)
 		return err;

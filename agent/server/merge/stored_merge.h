@@ -12,10 +12,13 @@
  *
  * Each minute of a file of minutes counts as a file: its PATH has `#N` behind it, N from 1 on.
  *
- * Or what replaces the files in the store: without the labels that matter only while processes and
- * threads live (the numbers whose unit is `id`), and for minutes with the label `fathom_minute`,
- * from 1 on. The sum of each value is that of the files. There is no such merge if anything of them
- * does not fit; files that are damaged have nothing to add.
+ * Or by slice: the same, but what is told as a file is all that begins in the same slice of time,
+ * with the PATH `slice/BEGIN_MS`, without the labels that matter only while processes and threads
+ * live (the numbers whose unit is `id`). Files must come in the order of their slices.
+ *
+ * Or what replaces the files in the store: without those labels, too, and for minutes with the
+ * label `fathom_minute`, from 1 on. The sum of each value is that of the files. There is no such
+ * merge if anything of them does not fit; files that are damaged have nothing to add.
  *
  * Stored samples have the label `fathom_group`: the process group, cleaned (agent/daemon/groups.h).
  *
@@ -23,6 +26,7 @@
  */
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "base/buffer.h"
 #include "pprof/pprof_read.h"
@@ -34,11 +38,18 @@ enum stored_merge_form {
 	STORED_MERGE_BY_FILE,
 	STORED_MERGE_MINUTES, /* replaces windows */
 	STORED_MERGE_REPLACE, /* replaces windows or minutes */
+	STORED_MERGE_BY_SLICE,
 };
 
 static inline bool stored_merge_replaces(enum stored_merge_form form)
 {
 	return form == STORED_MERGE_MINUTES || form == STORED_MERGE_REPLACE;
+}
+
+/* Whether samples say which file or slice they are of. */
+static inline bool stored_merge_keeps_apart(enum stored_merge_form form)
+{
+	return form == STORED_MERGE_BY_FILE || form == STORED_MERGE_BY_SLICE;
 }
 
 struct stored_merge_source {
@@ -47,6 +58,7 @@ struct stored_merge_source {
 	/* Bits: which minutes are wanted, and which the file has; 0 = it has no minutes. */
 	unsigned int minutes, all_minutes;
 	unsigned int minute; /* STORED_MERGE_MINUTES: that of its samples, from 0 on */
+	uint64_t slice_ms; /* STORED_MERGE_BY_SLICE: the beginning of its slice, since 1970 */
 };
 
 struct stored_merge_options {

@@ -22,6 +22,8 @@ enum {
 	FALLBACK_SECONDS = 30, /* the default of Go's own handler */
 	MAX_PID = 1 << 22,
 	MAX_HZ = 1000,
+	MAX_SLICES = 1000,
+	MAX_SLICE_MS = 7 * 24 * 3600 * 1000,
 	MOMENT_BYTES = 64,
 };
 
@@ -145,15 +147,18 @@ static enum MHD_Result answer_profiles(struct serve_reply *r, const char *rest)
 {
 	const struct serve_handlers *h = &r->serve->handlers;
 	struct buffer body;
-	uint64_t from, to;
+	uint64_t from, to, slices = 0;
 
 	(void)rest;
 	if (!range_argument(r, &from, &to))
 		return reply_text(r, MHD_HTTP_BAD_REQUEST, BAD_RANGE);
+	if (!number_argument(r, "slices", MAX_SLICES, &slices))
+		return reply_text(r, MHD_HTTP_BAD_REQUEST, "slices= takes 1 to 1000\n");
 	buffer_init(&body, LIST_LIMIT_BYTES);
 	return reply_made(r,
-		h->profiles(h->context, (int64_t)from * MS_NS, (int64_t)to * MS_NS, &body), JSON,
-		&body);
+		h->profiles(h->context, (int64_t)from * MS_NS, (int64_t)to * MS_NS,
+			(unsigned int)slices, &body),
+		JSON, &body);
 }
 
 static enum MHD_Result answer_latency(struct serve_reply *r, const char *rest)
@@ -288,11 +293,15 @@ static enum MHD_Result answer_pprof_merge(struct serve_reply *r, const char *res
 static enum MHD_Result answer_merged(struct serve_reply *r, const char *rest)
 {
 	struct serve_merge wanted = { .by_file = true };
-	uint64_t from, to;
+	uint64_t from, to, slice_ms = 0;
 
 	(void)rest;
 	if (!range_argument(r, &from, &to))
 		return reply_text(r, MHD_HTTP_BAD_REQUEST, BAD_RANGE);
+	if (!number_argument(r, "slice_ms", MAX_SLICE_MS, &slice_ms))
+		return reply_text(
+			r, MHD_HTTP_BAD_REQUEST, "slice_ms= takes milliseconds, up to a week\n");
+	wanted.slice_ns = (int64_t)slice_ms * MS_NS;
 	wanted.from_ns = (int64_t)from * MS_NS;
 	wanted.to_ns = (int64_t)to * MS_NS;
 	return routes_begin_merge(r, &wanted);

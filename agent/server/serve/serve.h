@@ -10,9 +10,11 @@
  *   GET /healthy /-/healthy     200 while the loop runs
  *   GET /ready /-/ready         200 while sampling works and windows end, else 503
  *   GET /status                 JSON
- *   GET /api/profiles?from=&to= JSON list of stored profiles (ms since 1970)
+ *   GET /api/profiles?from=&to= JSON list of stored profiles (ms since 1970); with &slices=N, of
+ *                               about N slices of time that have any, if that is much time
  *   GET /api/profiles/PATH      one of them, as stored
- *   GET /api/merged?from=&to=   those between two times as one profile, each file's samples apart
+ *   GET /api/merged?from=&to=   those between two times as one profile, each file's samples apart;
+ *                               with &slice_ms=, those of each slice
  *   GET /api/latency?from=&to=  JSON of measured functions in recent windows (ms since 1970)
  *   GET /debug/pprof/           a list of these endpoints, for people
  *   GET /debug/pprof/profile?seconds=N[&pid=P]
@@ -50,7 +52,8 @@ struct serve_profile_wish {
 struct serve_merge {
 	int64_t from_ns, to_ns; /* since 1970 */
 	const char *group, *container, *comm; /* NULL = all */
-	bool by_file; /* each file's samples stay apart */
+	bool by_file; /* each file's samples stay apart, */
+	int64_t slice_ns; /* or, if it is not 0, those of each slice of this length */
 };
 
 struct serve_handlers {
@@ -59,8 +62,12 @@ struct serve_handlers {
 	const char *metrics_type; /* its content type */
 	int (*status)(void *context, struct buffer *out);
 	const char *(*not_ready)(void *context); /* why it is not ready; NULL = it is */
-	/* Append a JSON array of the stored profiles in [FROM_NS, TO_NS). */
-	int (*profiles)(void *context, int64_t from_ns, int64_t to_ns, struct buffer *out);
+	/*
+	 * Append a JSON array of the stored profiles in [FROM_NS, TO_NS), or, if SLICES is not 0,
+	 * of about so many slices of that time, if it is long.
+	 */
+	int (*profiles)(void *context, int64_t from_ns, int64_t to_ns, unsigned int slices,
+		struct buffer *out);
 	/* Append what functions took in the windows that overlap [FROM_MS, TO_MS), as JSON. */
 	int (*latency)(void *context, int64_t from_ms, int64_t to_ms, struct buffer *out);
 	/* Open a file of the store; -ENOENT → 404. */

@@ -48,7 +48,7 @@ const address = (() => {
 	});
 	const groups = oneOf(...FIELDS.filter((f) => f !== "label"), "started", "created", "");
 	const minutes = {
-		read: (given) => (given === "all" ? 0 : [1, 5, 15, 60].find((m) => String(m) === given)),
+		read: (given) => (given === "all" ? 0 : [1, 5, 15, 60, 1440].find((m) => String(m) === given)),
 		write: (value) => (value ? String(value) : "all"),
 	};
 	const path = {

@@ -15,6 +15,10 @@ const app = (() => {
 	 */
 	const LIMITS = { stacks: 500000, sets: 500000, spare: 100000 };
 	const MERGED_BYTES = 16 << 20; /* of stored files that are asked for at once */
+	const SLICES = 96; /* of more time than MINUTES_BY_FILE: it is summed over about so many */
+	const SLICES_BYTES = 128 << 20; /* as MERGED_BYTES */
+	const SLICES_PAUSE_MS = 60000;
+	const MINUTES_BY_FILE = 60;
 	const PROGRESS_MS = 600; /* the page is drawn this often while it loads, */
 	const PROGRESS_SHARE = 4; /* or less often, so that drawing takes a fourth of the time */
 	const RETRY_MS = 3000;
@@ -35,6 +39,7 @@ const app = (() => {
 			this.listed = []; /* of the range, as the agent lists them */
 			this.measured = null; /* what functions took, as the agent answered */
 			this.bad = new Set(); /* paths that could not be read */
+			this.lacking = new Set(); /* and those of which slices lack the samples */
 			this.dropped = 0;
 			this.limits = { ...LIMITS };
 			this.floorMs = 0; /* profiles from before this time do not fit and are not loaded */
@@ -110,7 +115,8 @@ const app = (() => {
 				this.status = await this.client.status();
 				if (this.client.isFiles) this.suitFiles(mine);
 				const { from, to } = this.range();
-				const files = await this.client.list(from, to);
+				const { minutes } = this.state;
+				const files = await this.client.list(from, to, !minutes || minutes > MINUTES_BY_FILE ? SLICES : 0);
 				if (mine !== this.generation) return;
 				await this.load(files, mine);
 				await this.loadLatency(from, to);
@@ -160,6 +166,7 @@ const app = (() => {
 			this.samples = new samples.Samples(this.state.type);
 			Object.assign(this, { back: [], listed: [], dropped: 0, floorMs: 0, loading: true, away: "", status: {} });
 			this.bad.clear();
+			this.lacking.clear();
 			this.update();
 			this.refresh();
 		}
@@ -181,6 +188,7 @@ const app = (() => {
 		}
 
 		pause() {
+			if (this.listed.some((f) => f.slice)) return SLICES_PAUSE_MS;
 			const window = (this.status.window_seconds || 10) * 1000;
 			return Math.min(Math.max(window, 2000), 30000);
 		}
@@ -195,9 +203,11 @@ const app = (() => {
 
 		/* Loads files by few requests. Returns those that are to be loaded one by one. */
 		async loadMerged(wanted, mine) {
-			if (!this.client.merged || wanted.length < 2) return wanted;
+			const inSlices = wanted.some((f) => f.slice);
+			if (!this.client.merged || (wanted.length < 2 && !inSlices)) return wanted;
 			const left = [];
-			for (const files of portions(wanted, MERGED_BYTES)) {
+			this.mostMerged = Infinity; /* of files, once the agent has said that more are too large */
+			for (const files of inSlices ? this.sliceRuns(wanted) : portions(wanted, MERGED_BYTES)) {
 				if (mine !== this.generation) return [];
 				left.push(...await this.loadPortion(files, mine));
 				if (mine === this.generation && files.length < wanted.length) this.update();
@@ -205,37 +215,60 @@ const app = (() => {
 			return left;
 		}
 
-		async loadPortion(files, mine) {
+		/* Slices that follow each other: what is between two others is not asked for again. */
+		sliceRuns(wanted) {
+			const numbers = new Map(this.listed.map((f, i) => [f, i]));
+			const runs = [];
+			wanted.forEach((file, i) => {
+				if (i && numbers.get(wanted[i - 1]) - numbers.get(file) === 1) runs[runs.length - 1].push(file);
+				else runs.push([file]);
+			});
+			return runs.flatMap((files) => portions(files, SLICES_BYTES));
+		}
+
+		async loadPortion(wanted, mine) {
 			let merged = null;
+			const files = wanted.filter((f) => f.timeMs >= this.floorMs);
+			if (files.length > this.mostMerged) return this.loadHalves(files, mine);
+			if (!files.length) return [];
 			try {
 				merged = await this.client.merged(files);
 			} catch (error) {
 				if (!(error instanceof pprof.BadProfile)) throw error;
 			}
 			if (mine !== this.generation) return [];
-			if (merged && merged.tooLarge) return this.loadHalves(files, mine);
-			if (!merged) return files;
+			if (merged && merged.tooLarge) {
+				this.mostMerged = Math.ceil(files.length / 2);
+				return this.loadHalves(files, mine);
+			}
+			if (!merged) return files[0].slice ? [] : files;
 			await this.addMerged(files, merged, mine);
 			return [];
 		}
 
 		/* As many of FILES as there is room for; what is beyond the limits makes room for newer ones. */
 		async addMerged(files, merged, mine) {
-			const left = new Map(files.map((f) => [f.path, f]));
+			const left = new Map(files.map((f) => [f.slice ? f.slice.path : f.path, f]));
 			const isFull = () => this.isFull() || mine !== this.generation;
 			for (;;) {
 				for (const [path, file] of left) if (file.timeMs < this.floorMs) left.delete(path);
 				if (!left.size) return;
 				const bad = await slices.run(this.samples.addingMerged(left, merged, isFull));
 				if (mine !== this.generation) return;
-				for (const path of bad) this.bad.add(path);
-				if (!this.isFull()) return;
+				const known = new Set(files.map((f) => f.path));
+				for (const path of bad) (known.has(path) ? this.bad : this.lacking).add(path);
+				if (!this.isFull()) {
+					/* Nothing of them could be read. */
+					for (const file of left.values()) if (file.slice) this.bad.add(file.path);
+					return;
+				}
 				if (this.forget()) this.update();
 			}
 		}
 
 		async loadHalves(files, mine) {
-			if (files.length < 2) return files;
+			if (files.length < 2 && files[0].slice) this.bad.add(files[0].path);
+			if (files.length < 2) return files[0].slice ? [] : files;
 			const half = Math.ceil(files.length / 2);
 			return [...await this.loadPortion(files.slice(0, half), mine),
 				...await this.loadPortion(files.slice(half), mine)];
@@ -279,7 +312,7 @@ const app = (() => {
 			let bytes = 0;
 			let first = files.length;
 			const fits = (file, count) => file.timeMs >= this.floorMs && count < MAX_FILES &&
-				bytes + file.bytes <= MAX_BYTES;
+				(file.slice || bytes + file.bytes <= MAX_BYTES);
 			while (first > 0 && fits(files[first - 1], files.length - first))
 				bytes += files[--first].bytes;
 			this.dropped = first;
@@ -559,11 +592,12 @@ const app = (() => {
 			if (this.dropped)
 				texts.push(`The newest ${this.listed.length.toLocaleString("en")} profiles are shown, ` +
 					`${this.dropped.toLocaleString("en")} older ones are not: choose a shorter range.`);
-			const bad = this.listed.filter((f) => this.bad.has(f.path));
+			const bad = this.listed.map((f) => f.path).filter((path) => this.bad.has(path));
+			if (this.listed.some((f) => f.slice)) bad.push(...this.lacking);
 			if (this.client.isFiles) texts.push(...[this.client.trouble()].filter(Boolean));
 			if (bad.length && !(this.client.isFiles && this.client.trouble()))
 				texts.push(`${bad.length} stored ${bad.length > 1 ? "profiles" : "profile"} could not be read ` +
-					`or have other sample types, the first one is ${format.clean(bad[0].path)}.`);
+					`or have other sample types, the first one is ${format.clean(bad[0])}.`);
 			if (this.state.diff && !this.scale && this.rows.length && !this.client.isFiles)
 				texts.push("There is no baseline: select one by dragging over an earlier part of the timeline.");
 			const text = texts.join(" ");

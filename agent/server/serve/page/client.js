@@ -9,6 +9,7 @@ const client = (() => {
 	const PARALLEL = 6;
 	const TIMEOUT_MS = 20000;
 	const MERGE_TIMEOUT_MS = 90000;
+	const SETTLED_MS = 120000; /* so long after its end the last window of a slice is stored */
 	/* Why the agent merges nothing: nothing is there, too much was asked for, it is busy, it cannot. */
 	const UNMERGED = [404, 413, 429, 500];
 
@@ -57,12 +58,16 @@ const client = (() => {
 			return (response.ok && await response.json()) || {};
 		}
 
-		/* Files between FROM and TO (ms since 1970), oldest first. */
-		async list(from, to) {
-			const response = await this.get(`/api/profiles?from=${Math.floor(from)}&to=${Math.ceil(to)}`);
+		/*
+		 * Files between FROM and TO (ms since 1970), oldest first; where SLICES is not 0 and that is
+		 * long, the sums over about so many slices of it, each of which is like a file.
+		 */
+		async list(from, to, slices = 0) {
+			const range = `from=${Math.floor(from)}&to=${Math.ceil(to)}` + (slices ? `&slices=${slices}` : "");
+			const response = await this.get("/api/profiles?" + range);
 			if (!response.ok) return [];
 			const files = await response.json();
-			return files.map((f) => ({
+			return files.map((f) => (f.slice_ms ? sliceOf(f, to) : {
 				path: String(f.path) + (f.minute ? "#" + Number(f.minute) : ""),
 				group: String(f.name), bytes: Number(f.bytes), minute: Number(f.minute || 0),
 				timeMs: Number(f.time_ms), durationMs: Number(f.duration_ms),
@@ -80,9 +85,11 @@ const client = (() => {
 		 * when the agent does not make it; `tooLarge` when fewer files would do.
 		 */
 		async merged(files) {
-			const from = Math.floor(Math.min(...files.map((f) => f.timeMs)));
-			const to = Math.ceil(Math.max(...files.map((f) => f.timeMs + f.durationMs)));
-			const response = await this.get(`/api/merged?from=${from}&to=${to}`, UNMERGED, MERGE_TIMEOUT_MS);
+			const begins = files.map((f) => (f.slice ? f.slice.beginMs : f.timeMs));
+			const ends = files.map((f) => (f.slice ? f.slice.beginMs + f.slice.lengthMs : f.timeMs + f.durationMs));
+			const range = `from=${Math.floor(Math.min(...begins))}&to=${Math.ceil(Math.max(...ends))}` +
+				(files[0].slice ? `&slice_ms=${files[0].slice.lengthMs}` : "");
+			const response = await this.get("/api/merged?" + range, UNMERGED, MERGE_TIMEOUT_MS);
 			if (response.status === 413) return { tooLarge: true };
 			return response.ok ? pprof.decode(new Uint8Array(await response.arrayBuffer())) : null;
 		}
@@ -94,6 +101,19 @@ const client = (() => {
 			if (!response.ok) return null;
 			return pprof.decode(new Uint8Array(await response.arrayBuffer()));
 		}
+	}
+
+	/* A slice of time that the agent lists at TO. While it may still grow, it is another file each time. */
+	function sliceOf(f, to) {
+		const lengthMs = Number(f.slice_ms);
+		const beginMs = Math.floor(Number(f.time_ms) / lengthMs) * lengthMs;
+		const isDone = beginMs + lengthMs + SETTLED_MS < to;
+		return {
+			path: String(f.path) + (isDone ? "/" + lengthMs : `/${lengthMs}/${Number(f.bytes)}`),
+			group: "", bytes: Number(f.bytes), minute: 0,
+			timeMs: Number(f.time_ms), durationMs: Number(f.duration_ms),
+			slice: { path: String(f.path), beginMs, lengthMs },
+		};
 	}
 
 	/* Runs WORK on each of ITEMS, some at a time; the first error ends it. */

@@ -315,18 +315,20 @@ const samples = (() => {
 		 * Adds those of FILES (path → file) whose samples are in PROFILE, which the agent merged of
 		 * them (agent/server/merge/stored_merge.h): the newest first, until isFull() says so. Takes
 		 * what it added, or can never add, out of FILES. Returns the paths of the latter: they are
-		 * no profiles, or their values are another kind.
+		 * no profiles, or their values are another kind; and of slices those of stored profiles that
+		 * they lack.
 		 */
 		*addingMerged(files, profile, isFull = () => false) {
 			const parts = yield* partsOf(profile);
 			let columns = yield* this.columnsOf(profile);
-			const bad = parts.unread.filter((path) => files.delete(path));
+			const inSlices = [...files.values()].some((file) => file.slice);
+			const bad = parts.unread.filter((path) => files.delete(path) || inSlices);
 			for (const part of parts.files.reverse()) {
 				const file = files.get(part.path);
 				if (!file) continue;
 				files.delete(part.path);
 				if (!columns || (!this.wanted && part.type !== this.type.type)) {
-					bad.push(part.path);
+					bad.push(file.path);
 					continue;
 				}
 				while (!(yield* this.addFile(file, columns, { ...profile, ...part })))
