@@ -167,7 +167,9 @@ class Code:
         """[begin, end) of the function at `address`, as far as the table knows."""
         i = bisect.bisect_right(self.starts, address)
         if not i:
-            return None
+            # Of .init, which may have no entry: it begins the segment.
+            begins = [start for _, length, start in self.loads if start <= address < start + length]
+            return (begins[0], self.starts[0]) if begins and self.starts else None
         return self.starts[i - 1], self.starts[i] if i < len(self.starts) else self.starts[i - 1] + 4096
 
     def call_before(self, address):
