@@ -19,6 +19,8 @@ enum {
 		0, /* not all assembly saves it; Go corrects it when a stack grows */
 	UNWIND_DWARF_RBX = 3,
 	UNWIND_DWARF_R12 = 12,
+	UNWIND_DWARF_SCRATCH = 0xf37, /* rax, rdx, rcx, rsi, rdi, r8 to r11: bits of numbers */
+	UNWIND_MAX_OWN_BYTES = 1 << 20, /* of a frame that such a register finds at a call */
 };
 
 enum { UNWIND_FINDS_RETURNS = 1 }; /* a call stores its return address on the stack */
@@ -221,11 +223,19 @@ UNWIND_INLINE __u64 unwind_kept(
 	return unwind_word(s, cfa - 8 * words, &value) ? 0 : value;
 }
 
-/* The value of the register with this DWARF number, 0 if it is not tracked or known. */
+/*
+ * The value of the register with this DWARF number, 0 if it is not tracked or known. A frame that
+ * is found, at a call, by a register that calls need not keep was written by hand, and so was its
+ * callee, which leaves that register alone: OpenSSL's AES-GCM keeps its frame in rax.
+ */
 UNWIND_INLINE __u64 unwind_register(const struct unwind_state *s, __u32 number)
 {
-	if (s->has_own)
+	if (s->has_own == 1)
 		return number < ABI_OWN_REGISTERS ? s->own[number & (ABI_OWN_REGISTERS - 1)] : 0;
+	if (s->has_own == 2 && number < ABI_OWN_REGISTERS && UNWIND_DWARF_SCRATCH >> number & 1)
+		return s->own[number & (ABI_OWN_REGISTERS - 1)] - s->sp < UNWIND_MAX_OWN_BYTES
+			       ? s->own[number & (ABI_OWN_REGISTERS - 1)]
+			       : 0;
 	if (number == UNWIND_DWARF_RBX)
 		return s->kept[ABI_KEPT_RBX];
 	return number == UNWIND_DWARF_R12 ? s->kept[ABI_KEPT_R12] : 0;
@@ -266,6 +276,7 @@ UNWIND_INLINE int unwind_signal(struct unwind_state *s)
 UNWIND_INLINE int unwind_leave(struct unwind_state *s)
 {
 	__u64 r12 = s->kept[ABI_KEPT_R12], rbx = s->kept[ABI_KEPT_RBX], pc = 0;
+	__u64 own = unwind_callers_own(s);
 	int end;
 
 	if (unwind_word(s, s->sp, &pc))
@@ -273,5 +284,6 @@ UNWIND_INLINE int unwind_leave(struct unwind_state *s)
 	end = unwind_to(s, pc, s->sp + 8, s->fp);
 	s->kept[ABI_KEPT_R12] = r12;
 	s->kept[ABI_KEPT_RBX] = rbx;
+	s->has_own = own;
 	return end;
 }

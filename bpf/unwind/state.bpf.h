@@ -52,8 +52,8 @@ struct unwind_state {
 	__u64 lr;
 	__u64 kept[ABI_KEPT_REGISTERS]; /* x86_64; 0 = not known */
 	/*
-	 * x86_64: all registers. Valid while has_own is 1, in the innermost frame: a caller's may
-	 * be anywhere.
+	 * x86_64: all registers of the innermost frame. has_own is 1 in that frame, 2 in its
+	 * caller, whose own ones may be anywhere by then, and else 0.
 	 */
 	__u64 own[ABI_OWN_REGISTERS];
 	__u64 has_own;
@@ -115,6 +115,12 @@ UNWIND_INLINE long unwind_word(struct unwind_state *s, __u64 address, __u64 *ret
 UNWIND_INLINE __u64 unwind_recorded(const struct unwind_state *s)
 {
 	return s->pc + !s->is_return;
+}
+
+/* What has_own is in the caller of this frame. */
+UNWIND_INLINE __u64 unwind_callers_own(const struct unwind_state *s)
+{
+	return (s->has_own & 1) << 1;
 }
 
 /* Moves to the caller. Returns an enum abi_unwind_end. */

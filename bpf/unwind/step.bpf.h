@@ -10,9 +10,9 @@
  * fp and the link register are tracked, and rbx or r12 if a file needs them (x86_64 has no link
  * register; rdi, in which vfork() holds its return address, is tracked in its place): all but a few
  * functions in a hundred thousand need no more. Of the innermost frame all registers of x86_64 are
- * known: assembly and realigned stacks have the CFA in rax, rsi, r10 and others. Code without a
- * table (JIT, assembly) is unwound by frame pointer; that register may hold anything there, so it
- * must look like a frame pointer.
+ * known: assembly and realigned stacks have the CFA in rax, rsi, r10 and others, some of it also
+ * at its calls. Code without a table (JIT, assembly) is unwound by frame pointer; that register may
+ * hold anything there, so it must look like a frame pointer.
  *
  * Each access to a page is masked into its region, so bad content cannot lead outside. Nor is the
  * content trusted to move up the stack: each step checks that. The exception is a runtime that
@@ -400,7 +400,7 @@ UNWIND_INLINE long unwind_caller_fp(
 /* One step by RULE, which is not ABI_CFA_NONE. Returns an enum abi_unwind_end. */
 UNWIND_INLINE int unwind_by_rule(struct unwind_state *s, const struct abi_unwind_rule *rule)
 {
-	__u64 cfa = 0, fp = 0, pc = 0, kept;
+	__u64 cfa = 0, fp = 0, pc = 0, kept, own = unwind_callers_own(s);
 	bool interrupted = rule->cfa == ABI_CFA_SP && rule->extra & ABI_UNWIND_INTERRUPTED;
 	bool done = false;
 	int end;
@@ -427,6 +427,7 @@ UNWIND_INLINE int unwind_by_rule(struct unwind_state *s, const struct abi_unwind
 	kept = unwind_kept(s, rule, cfa);
 	end = unwind_to(s, unwind_plain_code(pc), cfa, fp);
 	s->kept[unwind_kept_number(rule)] = kept;
+	s->has_own = interrupted ? 0 : own;
 	s->is_return = !interrupted;
 	return interrupted && !end ? unwind_pushed_call(s) : end;
 }

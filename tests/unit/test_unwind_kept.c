@@ -3,6 +3,8 @@
  * Steps of bpf/unwind/step.bpf.h that need a callee-saved register: rules that say where it is
  * saved, a frame found by rbx, and Go's race detector, which keeps its caller's stack in r12.
  */
+#include <string.h>
+
 #include "tests/unit/unwind_fixture.h"
 
 #ifdef __x86_64__
@@ -76,13 +78,48 @@ static void frame_by_any_register_of_the_innermost_frame(void **state)
 		rule.extra = i;
 		assert_int_equal(by_rule(f, rule), ABI_UNWIND_GOES_ON);
 		expect_at(f, CALLER, STACK + 80 + 8 * i, 0xdead);
-		/* The caller's may be anywhere. */
-		assert_int_equal(f->state.has_own, 0);
-		assert_int_equal(by_rule(f, rule), ABI_UNWIND_BAD_REGISTER);
 	}
 	f->state.has_own = 1;
 	rule.extra = ABI_OWN_REGISTERS;
 	assert_int_equal(by_rule(f, rule), ABI_UNWIND_BAD_REGISTER);
+}
+
+/* Only assembly has its frame in such a register at a call, of a function that does not use it. */
+static void caller_by_a_register_that_its_callee_left_alone(void **state)
+{
+	static const uint8_t scratch[] = { 0, 1, 2, 4, 5, 8, 9, 10, 11 };
+	struct fixture *f = *state;
+	struct abi_unwind_rule rule = rule_of(ABI_CFA_REG);
+
+	rule.ra = ABI_REG_AT_CFA;
+	for (int i = 0; i < 128; i++)
+		f->words[i] = CALLER;
+	for (uint8_t i = 0; i < ABI_OWN_REGISTERS; i++) {
+		bool is_scratch = memchr(scratch, i, sizeof(scratch));
+
+		f->state.sp = STACK;
+		f->state.has_own = 1;
+		f->state.own[i] = STACK + 80;
+		by_rule(f, rule_sp(16));
+		assert_int_equal(f->state.has_own, 2);
+		rule.extra = i;
+		assert_int_equal(by_rule(f, rule),
+			is_scratch ? ABI_UNWIND_GOES_ON : ABI_UNWIND_BAD_REGISTER);
+		if (!is_scratch)
+			continue;
+		expect_at(f, CALLER, STACK + 80, 0xdead);
+		/* That one's caller is not found by what this one's callee had. */
+		assert_int_equal(f->state.has_own, 0);
+		assert_int_equal(by_rule(f, rule), ABI_UNWIND_BAD_REGISTER);
+	}
+	/* Below the frame, and far away. */
+	for (int i = 0; i < 2; i++) {
+		f->state.sp = STACK;
+		f->state.has_own = 2;
+		rule.extra = 0;
+		f->state.own[0] = i ? STACK - 8 : STACK + (UINT64_C(2) << 20);
+		assert_int_equal(by_rule(f, rule), ABI_UNWIND_BAD_REGISTER);
+	}
 }
 
 static void race_detector_returns_to_what_r12_says(void **state)
@@ -160,6 +197,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(frame_by_a_kept_register, setup, teardown),
 		cmocka_unit_test_setup_teardown(
 			frame_by_any_register_of_the_innermost_frame, setup, teardown),
+		cmocka_unit_test_setup_teardown(
+			caller_by_a_register_that_its_callee_left_alone, setup, teardown),
 		cmocka_unit_test_setup_teardown(
 			race_detector_returns_to_what_r12_says, setup, teardown),
 		cmocka_unit_test_setup_teardown(

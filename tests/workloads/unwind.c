@@ -142,6 +142,38 @@ NOINLINE static void in_register(void)
 		spin_beside(64);
 	KEEP_FRAME();
 }
+
+/* The frame of the caller is found by such a register, which its callee leaves alone. */
+void call_by_register(long turns);
+__asm__(".text\n"
+	".type spin_in_helper, @function\n"
+	"spin_in_helper:\n"
+	".cfi_startproc\n"
+	"1:	decq %rdi\n"
+	"	jnz 1b\n"
+	"	ret\n"
+	".cfi_endproc\n"
+	".size spin_in_helper, . - spin_in_helper\n"
+	".type call_by_register, @function\n"
+	"call_by_register:\n"
+	".cfi_startproc\n"
+	"	movq %rsp, %rax\n"
+	".cfi_def_cfa_register rax\n"
+	"	andq $-64, %rsp\n"
+	"	subq $512, %rsp\n"
+	"	call spin_in_helper\n"
+	"	movq %rax, %rsp\n"
+	".cfi_def_cfa_register rsp\n"
+	"	ret\n"
+	".cfi_endproc\n"
+	".size call_by_register, . - call_by_register\n");
+
+NOINLINE static void in_scratch(void)
+{
+	for (int i = 0; i < 10; i++)
+		call_by_register(20000);
+	KEEP_FRAME();
+}
 #endif
 
 NOINLINE static void in_vdso(void)
@@ -197,7 +229,7 @@ static const struct {
 } kinds[] = { { "memcpy", in_memcpy }, { "qsort", in_qsort }, { "alloca", in_alloca },
 	{ "aligned", in_aligned },
 #ifdef __x86_64__
-	{ "register", in_register },
+	{ "register", in_register }, { "scratch", in_scratch },
 #endif
 	{ "vdso", in_vdso }, { "recursion", in_recursion }, { "interrupted", in_interrupted } };
 
