@@ -89,7 +89,11 @@ enum abi_cfa {
 	ABI_CFA_PLT = 3, /* x86_64 PLT: sp + 8 + ((pc & 15) >= cfa_off ? 8 : 0) */
 	ABI_CFA_DEREF_SP = 4, /* *(sp + cfa_off) + ra_off */
 	ABI_CFA_DEREF_FP = 5, /* *(fp + cfa_off) + ra_off */
-	ABI_CFA_REG = 6, /* register number `extra` + cfa_off (rare: rax, r10, rbx…) */
+	/*
+	 * Register number `extra` + cfa_off (rare: rax, r10, rbx…); with ABI_CFA_REG_INDEX *(sp +
+	 * 8 * register + cfa_off) + ra_off.
+	 */
+	ABI_CFA_REG = 6,
 	ABI_CFA_SIGNAL = 7, /* a signal frame: all registers are in the ucontext on the stack */
 	ABI_CFA_END = 8, /* return address undefined: the outermost frame */
 	ABI_CFA_UNSUPPORTED = 9, /* an unsupported expression: stop, and count */
@@ -111,6 +115,8 @@ enum {
 	ABI_UNWIND_UNCHANGED = 1, /* still in the register; word 1 is the return address */
 	ABI_UNWIND_KEPT_RBX = 128,
 };
+
+enum { ABI_CFA_REG_INDEX = 128 }; /* in abi_unwind_rule.extra of ABI_CFA_REG */
 
 enum abi_unwind_page_flags {
 	/* All rules are ABI_UNWIND_FRAMED: a caller's frame needs no search of the page. */

@@ -346,9 +346,11 @@ UNWIND_INLINE int unwind_cfa(
 	case ABI_CFA_DEREF_FP:
 		return unwind_deref(s, rule, s->fp, ret_cfa);
 	case ABI_CFA_REG:
-		*ret_cfa = unwind_register(s, rule->extra);
+		*ret_cfa = unwind_register(s, rule->extra & (ABI_CFA_REG_INDEX - 1));
 		if (!*ret_cfa)
 			return ABI_UNWIND_BAD_REGISTER;
+		if (rule->extra & ABI_CFA_REG_INDEX)
+			return unwind_deref(s, rule, s->sp + 8 * *ret_cfa, ret_cfa);
 		*ret_cfa += offset;
 		return ABI_UNWIND_GOES_ON;
 	default: /* an expression */

@@ -91,6 +91,11 @@ static struct words words_of(const struct compare *c, const struct abi_unwind_ru
 	case ABI_CFA_SP:
 	case ABI_CFA_FP:
 	case ABI_CFA_REG:
+		if (r->cfa == ABI_CFA_REG && r->extra & ABI_CFA_REG_INDEX) {
+			snprintf(cfa, sizeof(cfa), "[r7+8*r%u%+d]+%d",
+				r->extra & (ABI_CFA_REG_INDEX - 1), r->cfa_off, r->ra_off);
+			break;
+		}
 		snprintf(cfa, sizeof(cfa), "r%u%+d",
 			r->cfa == ABI_CFA_REG  ? r->extra
 			: r->cfa == ABI_CFA_SP ? c->sp
@@ -143,6 +148,15 @@ static bool is_plt(const Dwarf_Op *ops, size_t count, unsigned int *ret_bytes)
 	return ops[0].number == 8 && ops[1].number == 0 && *ret_bytes < 16;
 }
 
+/* The expression of OpenSSL's bn_mul_mont(). */
+static bool is_index(const Dwarf_Op *ops, size_t count)
+{
+	return count == 7 && ops[0].atom == DW_OP_breg7 && ops[1].atom >= DW_OP_breg0 &&
+	       ops[1].atom <= DW_OP_breg15 && !ops[1].number && ops[2].atom == DW_OP_lit8 &&
+	       ops[3].atom == DW_OP_mul && ops[4].atom == DW_OP_plus &&
+	       ops[5].atom == DW_OP_deref && ops[6].atom == DW_OP_plus_uconst;
+}
+
 static bool cfa_words(const struct compare *c, Dwarf_Frame *frame, char *text, size_t size)
 {
 	unsigned int reg, bytes;
@@ -164,6 +178,11 @@ static bool cfa_words(const struct compare *c, Dwarf_Frame *frame, char *text, s
 	}
 	if (!c->is_arm && is_plt(ops, count, &bytes)) {
 		snprintf(text, size, "plt %u", bytes);
+		return true;
+	}
+	if (!c->is_arm && is_index(ops, count)) {
+		snprintf(text, size, "[r7+8*r%d%+d]+%d", ops[1].atom - DW_OP_breg0,
+			(int)ops[0].number, (int)ops[6].number);
 		return true;
 	}
 	if (c->is_arm || ops[1].atom != DW_OP_deref || (reg != c->sp && reg != c->fp) ||

@@ -191,16 +191,19 @@ static void put_register(struct buffer *b, const char *name, int rule, int offse
 
 static void put_rule(struct buffer *b, const struct abi_unwind_rule *r)
 {
-	static const char *const words[] = { "none", "sp", "fp", "plt", "[sp", "[fp", "r", "signal",
+	static const char *const words[] = { "none", "sp", "fp", "plt", "[sp", "[fp", "", "signal",
 		"end", "unsupported" };
 
 	buffer_printf(b, "%s", words[r->cfa]);
 	if (r->cfa == ABI_CFA_NONE || r->cfa >= ABI_CFA_SIGNAL)
 		return;
-	if (r->cfa == ABI_CFA_REG)
-		buffer_printf(b, "%u", r->extra);
+	if (r->cfa == ABI_CFA_REG && r->extra & ABI_CFA_REG_INDEX)
+		buffer_printf(b, "[sp+8*r%u", r->extra & (ABI_CFA_REG_INDEX - 1));
+	else if (r->cfa == ABI_CFA_REG)
+		buffer_printf(b, "r%u", r->extra);
 	buffer_printf(b, "%+d", r->cfa_off);
-	if (r->cfa == ABI_CFA_DEREF_SP || r->cfa == ABI_CFA_DEREF_FP)
+	if (r->cfa == ABI_CFA_DEREF_SP || r->cfa == ABI_CFA_DEREF_FP ||
+		(r->cfa == ABI_CFA_REG && r->extra & ABI_CFA_REG_INDEX))
 		buffer_printf(b, "]%+d", r->ra_off);
 	put_register(b, "fp", r->fp, r->fp_off);
 	put_register(b, "ra", r->ra, r->ra_off);

@@ -168,6 +168,9 @@ static void expressions_that_are_understood(void **)
 	assert_string_equal(
 		X86(0x0f, 11, 0x77, 8, 0x80, 0, 0x3f, 0x1a, 0x3a, 0x2a, 0x33, 0x24, 0x22),
 		"plt+10 fp=same ra=[cfa-8]");
+	/* OpenSSL's bn_mul_mont() */
+	assert_string_equal(X86(0x0f, 10, 0x77, 8, 0x79, 0, 0x38, 0x1e, 0x22, 0x06, 0x23, 8),
+		"[sp+8*r9+8]+8 fp=same ra=[cfa+8]");
 	/* SBCL's call_into_lisp(), with the rbp of Lisp's caller */
 	assert_string_equal(X86(0x0f, 5, 0x76, 0, 0x06, 0x40, 0x22, OFFSET(6, 2)),
 		"fp+16 fp=[cfa-16] ra=[cfa-8]");
@@ -185,6 +188,13 @@ static void expressions_that_are_not(void **)
 	assert_string_equal(X86(0x0f, 4, 0x76, 0x78, 0x06, 0x23), "unsupported"); /* cut off */
 	assert_string_equal(X86(0x0f, 7, 0x76, 0x78, 0x06, 0x23, 0x80, 0x80, 2), "unsupported");
 	assert_string_equal(X86(0x0f, 0), "unsupported");
+	/* An index of something else than sp, of other than words, and with an offset. */
+	assert_string_equal(
+		X86(0x0f, 10, 0x76, 8, 0x79, 0, 0x38, 0x1e, 0x22, 0x06, 0x23, 8), "unsupported");
+	assert_string_equal(
+		X86(0x0f, 10, 0x77, 8, 0x79, 0, 0x34, 0x1e, 0x22, 0x06, 0x23, 8), "unsupported");
+	assert_string_equal(
+		X86(0x0f, 10, 0x77, 8, 0x79, 1, 0x38, 0x1e, 0x22, 0x06, 0x23, 8), "unsupported");
 	for (size_t i = 0; i < sizeof(plt); i++) {
 		uint8_t code[2 + sizeof(plt)] = { 0x0f, sizeof(plt) };
 

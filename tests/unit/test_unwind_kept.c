@@ -84,6 +84,31 @@ static void frame_by_any_register_of_the_innermost_frame(void **state)
 	assert_int_equal(by_rule(f, rule), ABI_UNWIND_BAD_REGISTER);
 }
 
+/* What bn_mul_mont() of OpenSSL needs: *(sp + 8 * r9 + cfa_off) + ra_off. */
+static void frame_behind_an_array(void **state)
+{
+	struct fixture *f = *state;
+	struct abi_unwind_rule rule = rule_of(ABI_CFA_REG);
+
+	rule.ra = ABI_REG_AT_CFA;
+	rule.extra = 9 | ABI_CFA_REG_INDEX;
+	rule.cfa_off = 8;
+	rule.ra_off = 8;
+	f->state.sp = STACK;
+	f->state.has_own = 1;
+	f->state.own[9] = 6;
+	f->words[7] = STACK + 160;
+	f->words[20] = CALLER;
+	assert_int_equal(by_rule(f, rule), ABI_UNWIND_GOES_ON);
+	expect_at(f, CALLER, STACK + 168, 0xdead);
+	/* Far behind the stack, and where that is not known. */
+	f->state.has_own = 1;
+	f->state.own[9] = 1 << 20;
+	assert_int_equal(by_rule(f, rule), ABI_UNWIND_UNREADABLE);
+	f->state.has_own = 0;
+	assert_int_equal(by_rule(f, rule), ABI_UNWIND_BAD_REGISTER);
+}
+
 /* Only assembly has its frame in such a register at a call, of a function that does not use it. */
 static void caller_by_a_register_that_its_callee_left_alone(void **state)
 {
@@ -197,6 +222,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(frame_by_a_kept_register, setup, teardown),
 		cmocka_unit_test_setup_teardown(
 			frame_by_any_register_of_the_innermost_frame, setup, teardown),
+		cmocka_unit_test_setup_teardown(frame_behind_an_array, setup, teardown),
 		cmocka_unit_test_setup_teardown(
 			caller_by_a_register_that_its_callee_left_alone, setup, teardown),
 		cmocka_unit_test_setup_teardown(

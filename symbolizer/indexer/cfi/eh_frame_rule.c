@@ -8,6 +8,7 @@
 enum {
 	OP_DEREF = 0x06,
 	OP_AND = 0x1a,
+	OP_MUL = 0x1e,
 	OP_PLUS = 0x22,
 	OP_PLUS_UCONST = 0x23,
 	OP_SHL = 0x24,
@@ -17,7 +18,7 @@ enum {
 	OP_BREG31 = 0x8f,
 };
 
-enum { DWARF_RBX = 3, DWARF_RDI = 5, DWARF_R12 = 12, WORD = 8 };
+enum { DWARF_RBX = 3, DWARF_RDI = 5, DWARF_RSP = 7, DWARF_R12 = 12, WORD = 8 };
 
 /* A rule under construction. */
 struct parts {
@@ -107,26 +108,62 @@ static bool is_lisp_call(struct cursor c)
 	return cursor_left(&c) == sizeof(code) && !memcmp(c.at, code, sizeof(code));
 }
 
-/* `breg offset; deref`, optionally `plus_uconst`: functions that realign their stack. */
-static struct parts deref_rule(const struct cfi_machine *m, struct cursor c)
+/*
+ * `breg7 offset; breg9 0; lit8; mul; plus; deref; plus_uconst 8`: OpenSSL's bn_mul_mont() keeps its
+ * caller's stack pointer behind an array of r9 words. Read up to the `deref`.
+ */
+static bool read_index(struct cursor *c, struct parts *rule)
 {
-	struct parts rule = { 0 };
-	uint64_t reg, plus = 0;
+	static const uint8_t after[] = { OP_LIT0 + WORD, OP_MUL, OP_PLUS };
+	uint64_t sp, index;
+	int64_t offset, zero;
+	const void *tail;
+
+	if (!cfi_read_breg(c, &sp, &offset) || !cfi_read_breg(c, &index, &zero))
+		return false;
+	tail = cursor_bytes(c, sizeof(after));
+	if (!tail || memcmp(tail, after, sizeof(after)) || sp != DWARF_RSP || zero ||
+		index >= ABI_CFA_REG_INDEX || !fits_int(offset))
+		return false;
+	rule->cfa = ABI_CFA_REG;
+	rule->extra = ABI_CFA_REG_INDEX | (uint32_t)index;
+	rule->cfa_off = (int32_t)offset;
+	return true;
+}
+
+/* `breg offset`: of functions that realign their stack. */
+static bool read_place(const struct cfi_machine *m, struct cursor *c, struct parts *rule)
+{
+	uint64_t reg;
 	int64_t offset;
 
-	if (!cfi_read_breg(&c, &reg, &offset) || cursor_u8(&c) != OP_DEREF)
+	if (!cfi_read_breg(c, &reg, &offset) || !fits_int(offset) || (reg != m->sp && reg != m->fp))
+		return false;
+	rule->cfa = reg == m->sp ? ABI_CFA_DEREF_SP : ABI_CFA_DEREF_FP;
+	rule->cfa_off = (int32_t)offset;
+	return true;
+}
+
+/* One of these, `deref`, and optionally `plus_uconst`. */
+static struct parts deref_rule(const struct cfi_machine *m, struct cursor c)
+{
+	struct cursor index = c;
+	struct parts rule = { 0 };
+	uint64_t plus = 0;
+
+	if (read_index(&index, &rule))
+		c = index;
+	else if (!read_place(m, &c, &rule))
+		return unsupported;
+	if (cursor_u8(&c) != OP_DEREF)
 		return unsupported;
 	if (cursor_left(&c)) {
 		if (cursor_u8(&c) != OP_PLUS_UCONST)
 			return unsupported;
 		plus = cursor_uleb128(&c);
 	}
-	if (c.bad || cursor_left(&c) || plus > INT16_MAX || !fits_int(offset))
+	if (c.bad || cursor_left(&c) || plus > INT16_MAX)
 		return unsupported;
-	if (reg != m->sp && reg != m->fp)
-		return unsupported;
-	rule.cfa = reg == m->sp ? ABI_CFA_DEREF_SP : ABI_CFA_DEREF_FP;
-	rule.cfa_off = (int32_t)offset;
 	rule.ra_off = (int32_t)plus;
 	return rule;
 }
@@ -163,7 +200,7 @@ static struct parts cfa_rule(const struct cfi_machine *m, const struct cfi_state
 	} else if (s->cfa_register == m->fp) {
 		rule.cfa = ABI_CFA_FP;
 	} else {
-		rule.cfa = ABI_CFA_REG;
+		rule.cfa = s->cfa_register < ABI_CFA_REG_INDEX ? ABI_CFA_REG : ABI_CFA_UNSUPPORTED;
 		rule.extra = (uint32_t)s->cfa_register;
 	}
 	return rule;
@@ -183,6 +220,13 @@ static void set_fp(struct parts *rule, const struct cfi_register *fp)
 	}
 }
 
+/* Whether the CFA is read from memory: `ra_off` is added to it. */
+static bool is_deref(const struct parts *rule)
+{
+	return rule->cfa == ABI_CFA_DEREF_SP || rule->cfa == ABI_CFA_DEREF_FP ||
+	       (rule->cfa == ABI_CFA_REG && rule->extra & ABI_CFA_REG_INDEX);
+}
+
 /*
  * On x86_64 the call pushes the return address. Only vfork() pops it, since its child would write
  * another one there; no other place is known to occur.
@@ -198,7 +242,7 @@ static void set_pushed_ra(struct parts *rule, const struct cfi_register *ra)
 		return;
 	}
 	rule->ra = ABI_REG_AT_CFA;
-	if (rule->cfa != ABI_CFA_DEREF_SP && rule->cfa != ABI_CFA_DEREF_FP)
+	if (!is_deref(rule))
 		rule->ra_off = -8;
 }
 
