@@ -120,17 +120,35 @@ struct cfi_section cfi_writer_section(const struct cfi_writer *w)
 	};
 }
 
-struct index *cfi_index_beside(uint16_t machine, const struct elf_section_spec *section,
-	uint64_t described, uint64_t entry)
+struct index *cfi_index_of(struct elf_writer *elf, struct cfi_writer *cfi)
 {
 	autoclose int output = memory_file("", 0);
 	autoclose int fd = -1;
 	struct sandbox_result result;
 	struct index *index = NULL;
+	int err;
+
+	elf_writer_section(elf, &(struct elf_section_spec){ .name = ".eh_frame",
+					.flags = SHF_ALLOC,
+					.address = CFI_ADDRESS,
+					.bytes = cfi->bytes.bytes,
+					.size = cfi->bytes.size });
+	cfi_writer_deinit(cfi);
+	fd = elf_writer_file(elf);
+	elf_writer_deinit(elf);
+	err = builder_run(fd, output, &result);
+	assert(!err);
+	err = index_open(output, &index);
+	assert(!err);
+	return index;
+}
+
+struct index *cfi_index_beside(uint16_t machine, const struct elf_section_spec *section,
+	uint64_t described, uint64_t entry)
+{
 	struct elf_writer elf;
 	struct cfi_writer cfi;
 	uint64_t cie;
-	int err;
 
 	elf_writer_init(&elf);
 	elf.machine = machine;
@@ -142,19 +160,7 @@ struct index *cfi_index_beside(uint16_t machine, const struct elf_section_spec *
 	cfi_writer_fde(&cfi, cie, CFI_TEXT, 0x100, NO_CODE);
 	if (described)
 		cfi_writer_fde(&cfi, cie, section->address, described, CFI(DEF_CFA_OFFSET(48)));
-	elf_writer_section(&elf, &(struct elf_section_spec){ .name = ".eh_frame",
-					 .flags = SHF_ALLOC,
-					 .address = CFI_ADDRESS,
-					 .bytes = cfi.bytes.bytes,
-					 .size = cfi.bytes.size });
-	cfi_writer_deinit(&cfi);
-	fd = elf_writer_file(&elf);
-	elf_writer_deinit(&elf);
-	err = builder_run(fd, output, &result);
-	assert(!err);
-	err = index_open(output, &index);
-	assert(!err);
-	return index;
+	return cfi_index_of(&elf, &cfi);
 }
 
 struct index *cfi_writer_index(const struct cfi_writer *w, const struct cfi_writer *other)

@@ -60,6 +60,8 @@ void cfi_writer_fde(struct cfi_writer *w, uint64_t cie, uint64_t low, uint64_t r
 void cfi_writer_raw(struct cfi_writer *w, const void *bytes, size_t size);
 
 struct cfi_section cfi_writer_section(const struct cfi_writer *w);
+/* The index of the file ELF with the entries CFI; both are deinitialized. */
+struct index *cfi_index_of(struct elf_writer *elf, struct cfi_writer *cfi);
 /*
  * The index of a file with a function at CFI_TEXT, and SECTION, of which the first DESCRIBED bytes
  * have an entry for unwinding, too. ENTRY: the file's entry point; 0 = none.

@@ -5,7 +5,6 @@
  * one. Include in one file of a test program.
  */
 #include <fcntl.h>
-#include <ftw.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -25,6 +24,7 @@
 #include "base/io.h"
 #include "base/secret_file.h"
 #include "tests/unit/fake_sampler.h"
+#include "tests/unit/remove_tree.h"
 
 struct daemon_fixture {
 	struct sampler sampler;
@@ -33,14 +33,6 @@ struct daemon_fixture {
 	char *argv[3];
 	char log[16 << 10]; /* of the last daemon_fixture_logged() */
 };
-
-static int daemon_fixture_remove(const char *path, const struct stat *st, int flag, struct FTW *ftw)
-{
-	(void)st;
-	(void)flag;
-	(void)ftw;
-	return remove(path);
-}
 
 /* Writes the settings file, which the next reload reads. */
 static inline void daemon_fixture_write(const struct daemon_fixture *f, const char *text)
@@ -119,7 +111,7 @@ static inline void daemon_fixture_unmake(struct daemon_fixture *f)
 	secret_free(&d->token);
 	config_deinit(&d->config);
 	report_teardown(&world);
-	nftw(f->directory, daemon_fixture_remove, 16, FTW_DEPTH | FTW_PHYS);
+	remove_tree(f->directory);
 }
 
 /* Runs FN and returns what it wrote to stderr. */

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "tests/unit/remove_tree.h"
 #include "tests/unit/spool_fixture.h"
 
 #include <dirent.h>
 #include <errno.h>
-#include <ftw.h>
 #include <inttypes.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -16,14 +16,6 @@
 
 #include "base/clock.h"
 
-static int remove_one(const char *path, const struct stat *st, int flag, struct FTW *ftw)
-{
-	(void)st;
-	(void)flag;
-	(void)ftw;
-	return remove(path);
-}
-
 void spool_fixture_init(struct spool_fixture *f)
 {
 	*f = (struct spool_fixture){ .directory = "/tmp/fathom-spool-XXXXXX" };
@@ -32,7 +24,7 @@ void spool_fixture_init(struct spool_fixture *f)
 
 void spool_fixture_deinit(struct spool_fixture *f)
 {
-	nftw(f->directory, remove_one, 16, FTW_DEPTH | FTW_PHYS);
+	remove_tree(f->directory);
 }
 
 static uint8_t byte_of(uint64_t number, size_t at)

@@ -23,6 +23,7 @@
 #include "base/io.h"
 #include "proto/profile.pb-c.h"
 #include "tests/unit/fiber_record.h"
+#include "tests/unit/remove_tree.h"
 #include "tests/unit/report_fixture.h"
 
 enum { SERIES_LIMIT = 64, PLAIN_LIMIT = 16 << 20, WAIT_S = 60 };
@@ -44,14 +45,6 @@ struct bench {
 	struct sent sent[SERIES_LIMIT];
 	size_t sent_count;
 };
-
-static int remove_one(const char *path, const struct stat *st, int flag, struct FTW *ftw)
-{
-	(void)st;
-	(void)flag;
-	(void)ftw;
-	return remove(path);
-}
 
 static int setup(void **state)
 {
@@ -76,7 +69,7 @@ static int teardown(void **state)
 
 	daemon_export_destroy(b->export, 0);
 	report_teardown(&world);
-	nftw(b->directory, remove_one, 16, FTW_DEPTH | FTW_PHYS);
+	remove_tree(b->directory);
 	free(b);
 	return 0;
 }

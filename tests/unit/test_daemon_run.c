@@ -2,7 +2,6 @@
 /* `fathom agent` from its start to its end, with a fake sampler, as a process of its own. */
 #include <errno.h>
 #include <fcntl.h>
-#include <ftw.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -27,6 +26,7 @@
 #include "base/clock.h"
 #include "base/io.h"
 #include "tests/unit/fake_sampler.h"
+#include "tests/unit/remove_tree.h"
 
 enum { ARGUMENTS_LIMIT = 12, LOG_LIMIT = 64 << 10, HUNG_S = 60 };
 
@@ -40,14 +40,6 @@ struct bench {
 	pid_t pid; /* 0 = not running */
 	char text[LOG_LIMIT]; /* of the last read */
 };
-
-static int remove_one(const char *path, const struct stat *st, int flag, struct FTW *ftw)
-{
-	(void)st;
-	(void)flag;
-	(void)ftw;
-	return remove(path);
-}
 
 static void path_in(struct bench *b, char *path, size_t size, const char *name)
 {
@@ -125,7 +117,7 @@ static int teardown(void **state)
 	close(b->sealed_fds[1]);
 	report_teardown(&world);
 	munmap(b->sampler, sizeof(*b->sampler));
-	nftw(b->directory, remove_one, 16, FTW_DEPTH | FTW_PHYS);
+	remove_tree(b->directory);
 	free(b);
 	return 0;
 }

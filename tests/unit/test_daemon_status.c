@@ -2,7 +2,6 @@
 /* The /status endpoint, and what a reload changes in it. */
 #include <errno.h>
 #include <fcntl.h>
-#include <ftw.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -22,6 +21,7 @@
 #include "base/io.h"
 #include "base/version.h"
 #include "tests/unit/fake_sampler.h"
+#include "tests/unit/remove_tree.h"
 
 static const uint64_t SECOND = 1000000000;
 
@@ -31,14 +31,6 @@ struct bench {
 	char directory[64], config_path[96], option[128];
 	char *argv[4];
 };
-
-static int remove_one(const char *path, const struct stat *st, int flag, struct FTW *ftw)
-{
-	(void)st;
-	(void)flag;
-	(void)ftw;
-	return remove(path);
-}
 
 static void write_config(const struct bench *b, const char *text)
 {
@@ -90,7 +82,7 @@ static int teardown(void **state)
 	loop_destroy(b->daemon.loop);
 	secret_free(&b->daemon.token);
 	config_deinit(&b->daemon.config);
-	nftw(b->directory, remove_one, 16, FTW_DEPTH | FTW_PHYS);
+	remove_tree(b->directory);
 	free(b);
 	return 0;
 }

@@ -2,7 +2,6 @@
 /* Windows of `fathom agent`: how they end, what is stored of them, and what is logged. */
 #include <errno.h>
 #include <fcntl.h>
-#include <ftw.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -20,6 +19,7 @@
 #include "base/clock.h"
 #include "base/gzip.h"
 #include "tests/unit/fake_sampler.h"
+#include "tests/unit/remove_tree.h"
 
 enum { BLOCK = 4096, PLENTY = 1 << 20 };
 
@@ -31,14 +31,6 @@ struct bench {
 	char directory[64];
 	char log[4096]; /* of the last logged() */
 };
-
-static int remove_one(const char *path, const struct stat *st, int flag, struct FTW *ftw)
-{
-	(void)st;
-	(void)flag;
-	(void)ftw;
-	return remove(path);
-}
 
 static void open_store(struct bench *b, uint64_t limit_bytes)
 {
@@ -98,7 +90,7 @@ static int teardown(void **state)
 	config_deinit(&b->daemon.config);
 	report_teardown(&world);
 	(void)umount2(b->directory, MNT_DETACH); /* of a test that failed */
-	nftw(b->directory, remove_one, 16, FTW_DEPTH | FTW_PHYS);
+	remove_tree(b->directory);
 	free(b);
 	return 0;
 }

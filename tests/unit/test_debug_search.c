@@ -8,7 +8,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <ftw.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,6 +20,7 @@
 #include "symbolizer/builds/debug_search.h"
 #include "symbolizer/indexer/elf/debug_names.h"
 #include "tests/unit/elf_writer.h"
+#include "tests/unit/remove_tree.h"
 
 static const uint8_t id[] = { 0xab, 0xcd, 0xef };
 static const char link_bytes[] = "x.debug\0\x78\x56\x34\x12"; /* 8 bytes of name, no padding */
@@ -174,14 +174,6 @@ struct root {
 	int fd;
 };
 
-static int remove_one(const char *path, const struct stat *st, int kind, struct FTW *ftw)
-{
-	(void)st;
-	(void)kind;
-	(void)ftw;
-	return remove(path);
-}
-
 static void root_make(struct root *root)
 {
 	snprintf(root->path, sizeof(root->path), "/tmp/fathom-test-XXXXXX");
@@ -193,7 +185,7 @@ static void root_make(struct root *root)
 static void root_remove(struct root *root)
 {
 	close(root->fd);
-	nftw(root->path, remove_one, 8, FTW_DEPTH | FTW_PHYS);
+	remove_tree(root->path);
 }
 
 /* Creates a file with some bytes, and its folders. */

@@ -5,12 +5,12 @@
 #include <setjmp.h>
 #include <cmocka.h>
 
-#include <ftw.h>
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "agent/daemon/slices.h"
 #include "base/cleanup.h"
+#include "tests/unit/remove_tree.h"
 
 enum { PLENTY = 1 << 26, LIST_BYTES = 1 << 16 };
 
@@ -43,21 +43,13 @@ static int setup(void **state)
 		&f->store);
 }
 
-static int remove_one(const char *path, const struct stat *st, int flag, struct FTW *ftw)
-{
-	(void)st;
-	(void)flag;
-	(void)ftw;
-	return remove(path);
-}
-
 static int teardown(void **state)
 {
 	struct fixture *f = *state;
 
 	store_destroy(f->store);
 	buffer_deinit(&f->list);
-	nftw(f->directory, remove_one, 16, FTW_DEPTH | FTW_PHYS);
+	remove_tree(f->directory);
 	free(f);
 	return 0;
 }

@@ -7,7 +7,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <ftw.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,6 +15,7 @@
 
 #include "agent/server/store/store.h"
 #include "base/cleanup.h"
+#include "tests/unit/remove_tree.h"
 
 enum { PLENTY = 1 << 26, LIST_BYTES = 1 << 16, PATH_BYTES = 512 };
 
@@ -74,20 +74,12 @@ static int setup(void **state)
 	return 0;
 }
 
-static int remove_one(const char *path, const struct stat *st, int flag, struct FTW *ftw)
-{
-	(void)st;
-	(void)flag;
-	(void)ftw;
-	return remove(path);
-}
-
 static int teardown(void **state)
 {
 	struct fixture *f = *state;
 
 	store_destroy(f->store);
-	nftw(f->directory, remove_one, 16, FTW_DEPTH | FTW_PHYS);
+	remove_tree(f->directory);
 	free(f);
 	return 0;
 }

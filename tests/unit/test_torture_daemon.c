@@ -173,7 +173,7 @@ static void forget(struct reading *r)
 {
 	free(take(r->message));
 	config_deinit(&r->config);
-	nftw(r->agent.directory, daemon_fixture_remove, 16, FTW_DEPTH | FTW_PHYS);
+	remove_tree(r->agent.directory);
 }
 
 static int read_export(void *context)
@@ -301,7 +301,7 @@ static void all_is_gone(void *context, int result)
 	fake_sampler_next = NULL;
 	config_deinit(&l->config);
 	report_teardown(&world);
-	nftw(l->agent.directory, daemon_fixture_remove, 16, FTW_DEPTH | FTW_PHYS);
+	remove_tree(l->agent.directory);
 }
 
 static void an_agent_that_cannot_start_leaves_nothing(void **state)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* agent/server/store while each allocation and each system call fails in turn. */
+#include "tests/unit/remove_tree.h"
 #include "tests/unit/torture.h"
 
 #include <dirent.h>
@@ -71,18 +72,10 @@ static void begin_closed(void *context)
 	store_destroy(take(f->store));
 }
 
-static int remove_one(const char *path, const struct stat *st, int flag, struct FTW *ftw)
-{
-	(void)st;
-	(void)flag;
-	(void)ftw;
-	return remove(path);
-}
-
 static void end(struct fixture *f)
 {
 	store_destroy(take(f->store));
-	nftw(f->directory, remove_one, 16, FTW_DEPTH | FTW_PHYS);
+	remove_tree(f->directory);
 }
 
 /* Returns how many files the store lists; each of them is complete on disk. */

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* symbolizer/ while each allocation and each system call fails in turn. */
+#include "tests/unit/remove_tree.h"
 #include "tests/unit/torture.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <ftw.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -246,14 +246,6 @@ struct caching {
 	struct module_id ids[2];
 };
 
-static int remove_one(const char *path, const struct stat *st, int flag, struct FTW *ftw)
-{
-	(void)st;
-	(void)flag;
-	(void)ftw;
-	return remove(path);
-}
-
 static int put(struct caching *c, const struct module_id *id, const char *name)
 {
 	struct cache_entry entry = { .fd = -1 };
@@ -292,7 +284,7 @@ static void end_caching(struct caching *c)
 {
 	index_destroy(take(c->index));
 	cache_destroy(c->cache);
-	nftw(c->directory, remove_one, 16, FTW_DEPTH | FTW_PHYS);
+	remove_tree(c->directory);
 }
 
 static int open_cached(void *context)

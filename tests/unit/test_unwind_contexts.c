@@ -7,9 +7,7 @@
 
 #include <cmocka.h>
 
-#include "base/cleanup.h"
 #include "symbolizer/index/index.h"
-#include "symbolizer/indexer/builder.h"
 #include "tests/unit/cfi_writer.h"
 
 enum { CODE = CFI_TEXT, BYTES = 0x60 };
@@ -33,10 +31,6 @@ enum { CONTEXT_BYTES = 26 };
 static struct index *index_of(
 	const uint8_t *code, size_t size, uint64_t first_end, uint64_t low, uint64_t bytes)
 {
-	autoclose int output = memory_file("", 0);
-	autoclose int fd = -1;
-	struct sandbox_result result;
-	struct index *index = NULL;
 	struct elf_writer elf;
 	struct cfi_writer cfi;
 	uint8_t text[BYTES];
@@ -55,17 +49,7 @@ static struct index *index_of(
 	cfi_writer_fde(&cfi, cie, CODE, first_end, CFI(DEF_CFA_OFFSET(48)));
 	cfi_writer_fde(&cfi, cie, CODE + low, bytes, NO_CODE);
 	cfi_writer_fde(&cfi, cie, CODE + 0x40, 16, CFI(DEF_CFA_OFFSET(48)));
-	elf_writer_section(&elf, &(struct elf_section_spec){ .name = ".eh_frame",
-					 .flags = SHF_ALLOC,
-					 .address = CFI_ADDRESS,
-					 .bytes = cfi.bytes.bytes,
-					 .size = cfi.bytes.size });
-	cfi_writer_deinit(&cfi);
-	fd = elf_writer_file(&elf);
-	elf_writer_deinit(&elf);
-	assert_int_equal(builder_run(fd, output, &result), 0);
-	assert_int_equal(index_open(output, &index), 0);
-	return index;
+	return cfi_index_of(&elf, &cfi);
 }
 
 #define INDEX_OF(first_end, low, bytes, ...)                                                 \
