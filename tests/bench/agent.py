@@ -16,7 +16,7 @@ import time
 import urllib.request
 
 from fathom import FATHOM, environment, read_profile, scratch, weight
-from figures import bpf_stats, medians, programs_of
+from figures import bpf_stats, medians, programs_of, wait_for_runs
 
 WARM_SECONDS = 35  # three windows, and the indexes of what runs
 
@@ -228,11 +228,7 @@ def bpftrace_us(hz, seconds):
     with bpf_stats():
         bpftrace = subprocess.Popen(["bpftrace", "-e", program % hz], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         try:
-            limit = time.monotonic() + 60
-            while programs_of(bpftrace.pid)[1] < hz:
-                if bpftrace.poll() is not None or time.monotonic() > limit:
-                    sys.exit("bpftrace took no sample")
-                time.sleep(0.1)
+            wait_for_runs(bpftrace, hz, "bpftrace")
             before = programs_of(bpftrace.pid)
             time.sleep(seconds)
             after = programs_of(bpftrace.pid)

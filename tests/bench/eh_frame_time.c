@@ -14,10 +14,12 @@
 #include "symbolizer/indexer/cfi/cfi.h"
 #include "symbolizer/indexer/writer/writer.h"
 
+enum { MAX_CODE = 32 };
+
 struct file {
-	Elf *elf;
-	struct cfi_section section;
-	Elf_Data *frames;
+	struct cfi_section section; /* .eh_frame */
+	GElf_Shdr code[MAX_CODE]; /* sections of code */
+	size_t code_count;
 };
 
 static double cpu_s(void)
@@ -28,52 +30,44 @@ static double cpu_s(void)
 	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
 }
 
-/* Calls EACH with the sections of FILE. */
-static void each_section(struct file *file, void *context,
-	void (*each)(struct file *, const char *name, Elf_Scn *, const GElf_Shdr *, void *))
+static void read_section(struct file *file, const char *name, Elf_Scn *scn, const GElf_Shdr *header)
 {
-	Elf_Scn *scn = NULL;
-	size_t names;
+	const Elf_Data *data;
 
-	if (elf_getshdrstrndx(file->elf, &names))
-		return;
-	while ((scn = elf_nextscn(file->elf, scn))) {
-		GElf_Shdr header;
-		const char *name;
-
-		if (!gelf_getshdr(scn, &header))
-			continue;
-		name = elf_strptr(file->elf, names, header.sh_name);
-		each(file, name ?: "", scn, &header, context);
-	}
-}
-
-static void find_frames(
-	struct file *file, const char *name, Elf_Scn *scn, const GElf_Shdr *header, void *context)
-{
-	(void)context;
+	if (header->sh_flags & SHF_EXECINSTR && file->code_count < MAX_CODE)
+		file->code[file->code_count++] = *header;
 	if (!strcmp(name, ".text"))
 		file->section.text = header->sh_addr;
 	if (!strcmp(name, ".got"))
 		file->section.data = header->sh_addr;
 	if (strcmp(name, ".eh_frame") != 0)
 		return;
-	file->frames = elf_getdata(scn, NULL);
 	file->section.address = header->sh_addr;
+	data = elf_getdata(scn, NULL);
+	if (data)
+		file->section.bytes = cursor_over(data->d_buf, data->d_size);
 }
 
-static void add_code(
-	struct file *file, const char *name, Elf_Scn *scn, const GElf_Shdr *header, void *context)
+static bool read_file(struct file *file, Elf *elf)
 {
-	(void)file;
-	(void)name;
-	(void)scn;
-	if (header->sh_flags & SHF_EXECINSTR &&
-		writer_code(context, header->sh_addr, header->sh_size))
-		exit(1);
+	GElf_Ehdr head;
+	Elf_Scn *scn = NULL;
+	size_t names;
+
+	if (!gelf_getehdr(elf, &head) || elf_getshdrstrndx(elf, &names))
+		return false;
+	file->section.machine = head.e_machine;
+	while ((scn = elf_nextscn(elf, scn))) {
+		GElf_Shdr header;
+
+		if (gelf_getshdr(scn, &header))
+			read_section(
+				file, elf_strptr(elf, names, header.sh_name) ?: "", scn, &header);
+	}
+	return cursor_left(&file->section.bytes) > 0;
 }
 
-static double turn_s(struct file *file)
+static double turn_s(const struct file *file)
 {
 	static const struct source_range nothing = { 0 };
 	struct index_writer *w = index_writer_create();
@@ -81,7 +75,9 @@ static double turn_s(struct file *file)
 
 	if (!w)
 		exit(1);
-	each_section(file, w, add_code);
+	for (size_t i = 0; i < file->code_count; i++)
+		if (writer_code(w, file->code[i].sh_addr, file->code[i].sh_size))
+			exit(1);
 	begin = cpu_s();
 	if (unwind_read_sections(&file->section, 1, 0, &nothing, w))
 		exit(1);
@@ -94,21 +90,16 @@ int main(int argc, char **argv)
 {
 	struct file file = { .section = { .eh = true } };
 	int fd = argc > 2 ? open(argv[1], O_RDONLY) : -1;
-	GElf_Ehdr header;
 	double lowest = 1e9;
+	Elf *elf;
 
 	elf_version(EV_CURRENT);
-	file.elf = fd < 0 ? NULL : elf_begin(fd, ELF_C_READ_MMAP, NULL);
-	if (!file.elf || !gelf_getehdr(file.elf, &header))
+	elf = fd < 0 ? NULL : elf_begin(fd, ELF_C_READ_MMAP, NULL);
+	if (!elf || !read_file(&file, elf))
 		return 1;
-	file.section.machine = header.e_machine;
-	each_section(&file, NULL, find_frames);
-	if (!file.frames || !file.frames->d_size)
-		return 1;
-	file.section.bytes = cursor_over(file.frames->d_buf, file.frames->d_size);
 	for (int i = 0; i < strtol(argv[2], NULL, 10); i++)
 		lowest = MIN(lowest, turn_s(&file));
-	printf("%.6f %zu\n", lowest, file.frames->d_size);
-	elf_end(file.elf);
+	printf("%.6f %zu\n", lowest, cursor_left(&file.section.bytes));
+	elf_end(elf);
 	return 0;
 }

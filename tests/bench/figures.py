@@ -4,6 +4,8 @@ import contextlib
 import glob
 import re
 import statistics
+import sys
+import time
 
 STATS = "/proc/sys/kernel/bpf_stats_enabled"
 
@@ -38,3 +40,12 @@ def programs_of(pid):
         ns += int(told.get("run_time_ns", 0))
         runs += int(told.get("run_cnt", 0))
     return ns, runs
+
+
+def wait_for_runs(process, count, name):
+    """Until the BPF programs of PROCESS, which is called NAME, have run so often."""
+    limit = time.monotonic() + 60
+    while programs_of(process.pid)[1] < count:
+        if process.poll() is not None or time.monotonic() > limit:
+            sys.exit("%s took no sample" % name)
+        time.sleep(0.1)

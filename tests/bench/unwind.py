@@ -14,7 +14,7 @@ import time
 from fathom import (FATHOM, LOOKUPS, SOURCES, SCRATCH, Workload, built, environment, fathom, read_profile,
                     scratch, weight)
 import perf_chains
-from figures import bpf_stats, programs_of
+from figures import bpf_stats, programs_of, wait_for_runs
 
 HZ = 499
 DEEP = 120  # below the 127 frames that the kernel's own walk allows
@@ -29,13 +29,6 @@ class Sampler:
         self.out = tempfile.TemporaryFile("w+")
         self.process = subprocess.Popen(argv, env=environment(), stdin=subprocess.DEVNULL,
                                         stdout=self.out, stderr=subprocess.DEVNULL)
-
-    def wait_for_ticks(self):
-        limit = time.monotonic() + 60
-        while programs_of(self.process.pid)[1] < HZ:
-            if self.process.poll() is not None or time.monotonic() > limit:
-                sys.exit("%s took no sample" % self.name)
-            time.sleep(0.1)
 
     def stop(self):
         """(ns, runs, samples that were wanted)."""
@@ -65,7 +58,7 @@ def measured(pids, seconds, how):
     running = samplers(pids, how)
     try:
         for sampler in running:
-            sampler.wait_for_ticks()
+            wait_for_runs(sampler.process, HZ, sampler.name)
         time.sleep(seconds)
         return {sampler.name: sampler.stop() for sampler in running}
     finally:
