@@ -18,7 +18,7 @@ enum {
 	OP_BREG31 = 0x8f,
 };
 
-enum { DWARF_RBX = 3, DWARF_RDI = 5, DWARF_RSP = 7, DWARF_R12 = 12, WORD = 8 };
+enum { DWARF_RBX = 3, DWARF_RDI = 5, DWARF_R12 = 12, WORD = 8 };
 
 /* A rule under construction. */
 struct parts {
@@ -110,9 +110,9 @@ static bool is_lisp_call(struct cursor c)
 
 /*
  * `breg7 offset; breg9 0; lit8; mul; plus; deref; plus_uconst 8`: OpenSSL's bn_mul_mont() keeps its
- * caller's stack pointer behind an array of r9 words. Read up to the `deref`.
+ * caller's stack pointer behind an array of r9 words. Reads up to the `deref`.
  */
-static bool read_index(struct cursor *c, struct parts *rule)
+static bool read_index(const struct cfi_machine *m, struct cursor *c, struct parts *rule)
 {
 	static const uint8_t after[] = { OP_LIT0 + WORD, OP_MUL, OP_PLUS };
 	uint64_t sp, index;
@@ -122,8 +122,7 @@ static bool read_index(struct cursor *c, struct parts *rule)
 	if (!cfi_read_breg(c, &sp, &offset) || !cfi_read_breg(c, &index, &zero))
 		return false;
 	tail = cursor_bytes(c, sizeof(after));
-	if (!tail || memcmp(tail, after, sizeof(after)) || sp != DWARF_RSP || zero ||
-		index >= ABI_CFA_REG_INDEX || !fits_int(offset))
+	if (!tail || memcmp(tail, after, sizeof(after)) || sp != m->sp || zero || !fits_int(offset))
 		return false;
 	rule->cfa = ABI_CFA_REG;
 	rule->extra = ABI_CFA_REG_INDEX | (uint32_t)index;
@@ -151,7 +150,7 @@ static struct parts deref_rule(const struct cfi_machine *m, struct cursor c)
 	struct parts rule = { 0 };
 	uint64_t plus = 0;
 
-	if (read_index(&index, &rule))
+	if (read_index(m, &index, &rule))
 		c = index;
 	else if (!read_place(m, &c, &rule))
 		return unsupported;
@@ -192,7 +191,7 @@ static struct parts cfa_rule(const struct cfi_machine *m, const struct cfi_state
 
 	if (s->expression)
 		return expression_rule(m, s);
-	if (!s->has_cfa || !fits_int(s->cfa_offset) || s->cfa_register > UINT8_MAX)
+	if (!s->has_cfa || !fits_int(s->cfa_offset) || s->cfa_register >= ABI_CFA_REG_INDEX)
 		return unsupported;
 	rule.cfa_off = (int32_t)s->cfa_offset;
 	if (s->cfa_register == m->sp) {
@@ -200,7 +199,7 @@ static struct parts cfa_rule(const struct cfi_machine *m, const struct cfi_state
 	} else if (s->cfa_register == m->fp) {
 		rule.cfa = ABI_CFA_FP;
 	} else {
-		rule.cfa = s->cfa_register < ABI_CFA_REG_INDEX ? ABI_CFA_REG : ABI_CFA_UNSUPPORTED;
+		rule.cfa = ABI_CFA_REG;
 		rule.extra = (uint32_t)s->cfa_register;
 	}
 	return rule;

@@ -42,6 +42,7 @@ struct job {
 	size_t section_count;
 	const struct source_range *skip;
 	struct landmark landmarks[UNWIND_LANDMARKS];
+	uint64_t early; /* the function whose landmark begins a byte before it; 0 = none */
 	uint64_t next_landmark; /* no unused landmark starts before this address */
 	const struct unwind_source *source; /* NULL = none */
 	const struct unwind_input *input;
@@ -98,15 +99,6 @@ static int add_function(struct job *job, uint64_t size, struct function f)
 	return 0;
 }
 
-/* Where the code of FDE begins: with a landmark, which may begin a byte earlier. */
-static uint64_t unwind_begin_of(const struct job *job, const struct cfi_fde *fde)
-{
-	for (size_t i = 0; i < UNWIND_LANDMARKS; i++)
-		if (job->landmarks[i].has_entry && job->landmarks[i].low == fde->low - 1)
-			return fde->low - 1;
-	return fde->low;
-}
-
 static int add_fde(void *context, const struct cfi_fde *fde)
 {
 	struct job *job = context;
@@ -116,7 +108,7 @@ static int add_fde(void *context, const struct cfi_fde *fde)
 	if (fde->low >= job->skip->low && fde->low < job->skip->high)
 		return 0;
 	if (!__builtin_add_overflow(fde->low, fde->size, &high))
-		err = writer_extent(job->w, unwind_begin_of(job, fde), high);
+		err = writer_extent(job->w, fde->low - (fde->low == job->early), high);
 	if (err)
 		return err;
 	return add_function(job, fde->size,
@@ -465,5 +457,8 @@ int unwind_write(const struct unwind_input *input)
 
 	assert(input->section_count <= UNWIND_SECTIONS);
 	memcpy(job.landmarks, input->landmarks, sizeof(job.landmarks));
+	for (size_t i = 0; i < UNWIND_LANDMARKS; i++)
+		if (job.landmarks[i].has_entry)
+			job.early = job.landmarks[i].low + 1;
 	return begin_job(&job);
 }

@@ -238,8 +238,8 @@ static bool find_landmarks(struct elf_image *image, struct unwind_input *input)
 	marks[0] = entry_landmark(elf_image_entry_point(image));
 	marks[1] = signal_landmark(image);
 	is_vdso = marks[1].size;
-	for (size_t i = 0; i < input->code_count && !marks[2].size; i++)
-		if (elf_image_machine(image) == EM_X86_64)
+	if (elf_image_machine(image) == EM_X86_64)
+		for (size_t i = 0; i < input->code_count && !marks[2].size; i++)
 			marks[2] = context_landmark(image, &input->code[i]);
 	plt_unwind(image, &marks[3], PLT_LANDMARKS);
 	qsort(marks, UNWIND_LANDMARKS, sizeof(marks[0]), mark_by_address);
