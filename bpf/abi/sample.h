@@ -254,8 +254,8 @@ struct abi_unwind_rest {
 	abi_u64 pc, sp, fp;
 	abi_u64 lr; /* arm64, of an interrupted frame; else 0 */
 	abi_u64 kept[ABI_KEPT_REGISTERS]; /* x86_64; 0 = not known */
-	abi_u64 own[ABI_OWN_REGISTERS]; /* if has_own */
-	abi_u64 has_own;
+	abi_u64 own[ABI_OWN_REGISTERS]; /* x86_64: of the innermost frame */
+	abi_u64 has_own; /* 1: this is that frame; 2: its caller; 0: neither */
 	abi_u16 is_return; /* 1: pc is a return address */
 	abi_u16 deep_count; /* chunks of the stack behind what the sample has */
 	abi_u32 stack_bytes; /* size of abi_unfinished.stack, other_room included */

@@ -53,7 +53,7 @@ struct unwind_state {
 	__u64 kept[ABI_KEPT_REGISTERS]; /* x86_64; 0 = not known */
 	/*
 	 * x86_64: all registers of the innermost frame. has_own is 1 in that frame, 2 in its
-	 * caller, whose own ones may be anywhere by then, and else 0.
+	 * caller (which may have had other values), and else 0.
 	 */
 	__u64 own[ABI_OWN_REGISTERS];
 	__u64 has_own;

@@ -90,7 +90,8 @@ struct collect_options {
 	size_t cpu_count;
 	/* Data pages of each perf ring and sample ring, a power of two; 0 = by the rate. */
 	uint32_t ring_pages;
-	bool ends_soon; /* rings may be larger, for what is deepest from the first sample on */
+	/* A recording: larger rings, so that the first sample of the deepest stack is whole. */
+	bool ends_soon;
 	uint32_t without; /* enum mechanism values to switch off, for tests */
 	bool user, kernel; /* at least one; both by default */
 	bool no_ticks; /* CPUs are not sampled; their side-band is recorded all the same */

@@ -15,7 +15,9 @@ enum {
 	 */
 	OWN_LOOKS_PER_SECOND = 2,
 	OWN_LEAST_BYTES = 64 << 10,
-	/* With room for a deep stack, and for the deepest that is shipped. */
+	/* All of them together: machines with more CPUs have only the rings of perf events. */
+	OWN_MOST_BYTES = 128 << 20,
+	/* Output rings with room for a deep stack, and for the deepest that is shipped. */
 	DEEP_PAGES = (256 << 10) / RING_SIZES_PAGE_BYTES,
 	DEEPEST_PAGES = (512 << 10) / RING_SIZES_PAGE_BYTES,
 	/* All such rings: with more CPUs, each has RING_SIZES_DEFAULT_PAGES. */
@@ -31,8 +33,6 @@ enum {
 	 * pieces alone are to fill the half of a ring that wakes its reader.
 	 */
 	STACKS_PART_OF_CALLS = 2,
-	/* All of them together: machines with more CPUs have only the rings of perf events. */
-	OWN_MOST_BYTES = 128 << 20,
 	/*
 	 * For a CPU's context switches, or calls of functions, while the loop waits: 15000, with
 	 * few new stacks.

@@ -138,7 +138,7 @@ const struct mapping *unwind_finish(struct unwind *u, const struct mappings *map
 		.fp = rest->fp,
 		.lr = rest->lr,
 		.kept = { rest->kept[0], rest->kept[1] },
-		.has_own = rest->has_own & 3,
+		.has_own = rest->has_own <= 2 ? rest->has_own : 0,
 		.is_return = rest->is_return ? 1 : 0,
 		.runs = rest->fiber,
 	};

@@ -290,6 +290,12 @@ static bool stored_file_minute(
 
 /* ---- labels --------------------------------------------------------------------------------- */
 
+/* What is of an hour or more: processes and threads have ended. */
+static bool stored_merge_drops_ids(enum stored_merge_form form)
+{
+	return stored_merge_replaces(form) || form == STORED_MERGE_BY_SLICE;
+}
+
 /* Whether the merge has a label of the file's samples, too. */
 static bool stored_file_keeps(const struct stored_file *f, const struct pprof_sample_label *label)
 {
@@ -299,8 +305,7 @@ static bool stored_file_keeps(const struct stored_file *f, const struct pprof_sa
 		return false;
 	if (label->key == f->key_group)
 		return form != STORED_MERGE_SUM;
-	return !(stored_merge_replaces(form) || form == STORED_MERGE_BY_SLICE) || label->str ||
-	       label->num_unit != f->unit_id;
+	return !stored_merge_drops_ids(form) || label->str || label->num_unit != f->unit_id;
 }
 
 static int stored_file_labels(struct stored_file *f, const struct stored_set *set,
@@ -607,12 +612,11 @@ int stored_merge_unread(struct stored_merge *m, const struct stored_merge_source
 
 static int stored_merge_tell_unread(const struct stored_merge *m)
 {
-	const bool by_part = stored_merge_keeps_apart(m->options.form);
 	char text[COMMENT_BYTES];
 	size_t count = m->unread.count - 1;
 	int err = 0;
 
-	if (count && !by_part) {
+	if (count && !stored_merge_keeps_apart(m->options.form)) {
 		snprintf(text, sizeof(text), "%zu stored profiles could not be read", count);
 		return pprof_comment(m->pprof, text);
 	}
@@ -699,7 +703,6 @@ static int stored_merge_encode_small(struct stored_merge *m, struct buffer *out)
 int stored_merge_encode(struct stored_merge *m, struct buffer *out)
 {
 	static const struct pprof_options nothing = { 0 };
-	const bool by_part = stored_merge_keeps_apart(m->options.form);
 	int64_t period = m->period;
 	int err = m->pprof ? 0 : pprof_create(&nothing, &m->pprof);
 
@@ -707,7 +710,9 @@ int stored_merge_encode(struct stored_merge *m, struct buffer *out)
 		err = stored_merge_tell_lost(m) ?: stored_merge_tell_unread(m);
 	if (!err && m->period_varies && m->count > 0) {
 		period = m->time_ns / m->count;
-		err = by_part ? 0 : pprof_comment(m->pprof, MEAN_PERIOD);
+		err = stored_merge_keeps_apart(m->options.form)
+			      ? 0
+			      : pprof_comment(m->pprof, MEAN_PERIOD);
 	}
 	if (err)
 		return err;

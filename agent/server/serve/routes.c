@@ -153,7 +153,7 @@ static enum MHD_Result answer_profiles(struct serve_reply *r, const char *rest)
 	if (!range_argument(r, &from, &to))
 		return reply_text(r, MHD_HTTP_BAD_REQUEST, BAD_RANGE);
 	if (!number_argument(r, "slices", MAX_SLICES, &slices))
-		return reply_text(r, MHD_HTTP_BAD_REQUEST, "slices= takes 1 to 1000\n");
+		return reply_text(r, MHD_HTTP_BAD_REQUEST, "slices= takes a number up to 1000\n");
 	buffer_init(&body, LIST_LIMIT_BYTES);
 	return reply_made(r,
 		h->profiles(h->context, (int64_t)from * MS_NS, (int64_t)to * MS_NS,

@@ -41,6 +41,7 @@ const app = (() => {
 			this.bad = new Set(); /* paths that could not be read */
 			this.lacking = new Set(); /* and those of which slices lack the samples */
 			this.dropped = 0;
+			this.mostMerged = Infinity; /* files of one answer; less once more were too large */
 			this.limits = { ...LIMITS };
 			this.floorMs = 0; /* profiles from before this time do not fit and are not loaded */
 			this.generation = 0;
@@ -206,7 +207,7 @@ const app = (() => {
 			const inSlices = wanted.some((f) => f.slice);
 			if (!this.client.merged || (wanted.length < 2 && !inSlices)) return wanted;
 			const left = [];
-			this.mostMerged = Infinity; /* of files, once the agent has said that more are too large */
+			this.mostMerged = Infinity;
 			for (const files of inSlices ? this.sliceRuns(wanted) : portions(wanted, MERGED_BYTES)) {
 				if (mine !== this.generation) return [];
 				left.push(...await this.loadPortion(files, mine));
@@ -267,8 +268,11 @@ const app = (() => {
 		}
 
 		async loadHalves(files, mine) {
-			if (files.length < 2 && files[0].slice) this.bad.add(files[0].path);
-			if (files.length < 2) return files[0].slice ? [] : files;
+			if (files.length < 2) {
+				if (!files[0].slice) return files;
+				this.bad.add(files[0].path);
+				return [];
+			}
 			const half = Math.ceil(files.length / 2);
 			return [...await this.loadPortion(files.slice(0, half), mine),
 				...await this.loadPortion(files.slice(half), mine)];
