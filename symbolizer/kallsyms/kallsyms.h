@@ -33,6 +33,8 @@ enum { KALLSYMS_TRAMPOLINES = 3 };
 struct kallsyms_marks {
 	uint64_t text; /* _text, where the kernel's image begins; _stext if it is not listed */
 	uint64_t stext, etext; /* [_stext, _etext): kernel code without modules */
+	/* What exceptions, interrupts and system calls enter; all 0 if it is not listed. */
+	uint64_t entry, entry_end;
 	/* x86_64: addresses and rules of the ORC unwind table. */
 	uint64_t orc_addresses, orc_addresses_end, orc_rules, orc_rules_end;
 	/* Return trampolines of function tracers. */

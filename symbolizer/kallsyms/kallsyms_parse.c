@@ -249,6 +249,7 @@ static void note_mark(struct ksym_parse *p, const struct fields *f)
 		uint64_t *kaddr;
 	} marks[] = {
 		{ "_text", &m->text }, { "_stext", &m->stext }, { "_etext", &m->etext },
+		{ "__entry_text_start", &m->entry }, { "__entry_text_end", &m->entry_end },
 		{ "__start_orc_unwind_ip", &m->orc_addresses },
 		{ "__stop_orc_unwind_ip", &m->orc_addresses_end },
 		{ "__start_orc_unwind", &m->orc_rules }, { "__stop_orc_unwind", &m->orc_rules_end },

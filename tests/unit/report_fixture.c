@@ -166,6 +166,7 @@ static void make_symbols(struct fixture *f)
 					    "ffffffff9a401000 T do_syscall_64\n"
 					    "ffffffff9a401ff0 t __pfx_vfs_read\n"
 					    "ffffffff9a402000 T vfs_read\n"
+					    "ffffffff9a402800 t kretprobe_trampoline\n"
 					    "ffffffff9a403000 T _etext\n"
 					    "ffffffffc0000000 t nf_hook\t[nf_tables]\n"
 					    "ffffffffc0001000 t bpf_prog_1234\t[bpf]\n"

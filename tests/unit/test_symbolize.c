@@ -255,6 +255,24 @@ static void an_interrupted_first_instruction_is_not_in_the_padding(void **state)
 	assert_string_equal(answer.lines[0].name, "__pfx_vfs_read");
 }
 
+/* Before Linux 5.16 a stack shows where the caller's return address was, and what replaced it. */
+static void a_probed_function_returns_to_the_trampoline_and_not_before_it(void **state)
+{
+	struct fixture *f = *state;
+	struct profile_frame returned = in_kernel(2, PROFILE_FRAME_RETURN);
+	struct symbolized answer;
+
+	symbolize_begin(f->symbolize, f->kallsyms);
+	returned.address += 0x7f0;
+	ask(f, f->one, returned, &answer);
+	assert_string_equal(answer.lines[0].name, "kretprobe_trampoline");
+	assert_int_equal(answer.address, KERNEL_LINKED + 0x2800);
+	returned.address -= 0x1;
+	ask(f, f->one, returned, &answer);
+	assert_string_equal(answer.lines[0].name, "vfs_read");
+	assert_int_equal(answer.address, KERNEL_LINKED + 0x27fe);
+}
+
 static void the_kernels_debug_file_adds_lines_to_what_has_the_same_name(void **state)
 {
 	struct fixture *f = *state;
@@ -356,6 +374,7 @@ int main(void)
 		CASE(what_is_asked_for_stays_known),
 		CASE(the_kernels_symbols_are_those_of_the_window),
 		CASE(an_interrupted_first_instruction_is_not_in_the_padding),
+		CASE(a_probed_function_returns_to_the_trampoline_and_not_before_it),
 		CASE(the_kernels_debug_file_adds_lines_to_what_has_the_same_name),
 		CASE(how_a_program_was_built),
 		CASE(frames_are_the_same_where_their_names_are),

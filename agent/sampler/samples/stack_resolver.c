@@ -65,6 +65,19 @@ static uint32_t resolver_count_switch_frames(
 	return 0;
 }
 
+/*
+ * Whether frame I is where an interrupt or an exception came, and not a return address: the frame
+ * inside of it is their entry code, which nothing calls.
+ */
+static bool resolver_was_interrupted(
+	const struct kallsyms *kallsyms, const struct abi_stack *raw, uint32_t i)
+{
+	const struct kallsyms_marks *marks = kallsyms ? kallsyms_marks(kallsyms) : NULL;
+
+	return marks && i && raw->frames[i - 1] >= marks->entry &&
+	       raw->frames[i - 1] < marks->entry_end;
+}
+
 static struct profile_frame resolver_kernel_frame(
 	const struct stack_resolver *r, uint64_t kaddr, bool is_return)
 {
@@ -82,6 +95,9 @@ static void resolver_add_kernel(
 	struct stack_resolver *r, const struct stack_request *request, struct resolved_frames *out)
 {
 	const struct abi_stack *raw = resolver_raw_stack(r, request, request->kernel_stack);
+	const struct kallsyms *kallsyms = kernel_symbols_are_read(r->options.kernel_symbols)
+						  ? kernel_symbols_table(r->options.kernel_symbols)
+						  : NULL;
 	uint32_t first;
 
 	r->kernel_seen = true;
@@ -91,7 +107,8 @@ static void resolver_add_kernel(
 	}
 	first = request->switched ? resolver_count_switch_frames(r, raw) : 0;
 	for (uint32_t i = first; i < raw->frame_count && i < ABI_MAX_FRAMES; i++)
-		out->items[out->count++] = resolver_kernel_frame(r, raw->frames[i], i > 0);
+		out->items[out->count++] = resolver_kernel_frame(
+			r, raw->frames[i], i > 0 && !resolver_was_interrupted(kallsyms, raw, i));
 	out->kernel_count = out->count;
 	if (raw->flags & ABI_STACK_DEPTH)
 		out->flags |= PROFILE_STACK_DEPTH;

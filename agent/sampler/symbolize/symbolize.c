@@ -237,27 +237,41 @@ static void kernel_lines(struct symbolize *s, struct symbolized *frame, const ch
 	frame->line_count = kernel_file_lines(index, frame->address, name, frame->lines);
 }
 
+/* A traced function returns to the start of a trampoline, which nothing has called. */
+static bool is_return_trampoline(const struct kallsyms *kallsyms, uint64_t kaddr)
+{
+	const struct kallsyms_marks *marks = kallsyms_marks(kallsyms);
+
+	for (size_t i = 0; i < ARRAY_SIZE(marks->trampolines); i++)
+		if (kaddr && marks->trampolines[i] == kaddr)
+			return true;
+	return false;
+}
+
 /*
  * No call is in the padding before a function: what the kernel's walk took for a return address is
  * where an interrupt came, at the function's first instruction.
  */
-static bool kernel_symbol_is_padding(const struct frame_place *at, const struct ksymbol *symbol)
+static bool kernel_symbol_is_padding(const struct ksymbol *symbol)
 {
-	return at->frame->flags & PROFILE_FRAME_RETURN &&
-	       !strncmp(symbol->name, KALLSYMS_PADDING, strlen(KALLSYMS_PADDING));
+	return !strncmp(symbol->name, KALLSYMS_PADDING, strlen(KALLSYMS_PADDING));
 }
 
+/* Finds the symbol of a frame; at a return address, of the call before it, if there is one. */
 static bool kernel_symbol(const struct symbolize *s, const struct frame_place *at,
 	struct symbolized *frame, struct ksymbol *ret_symbol)
 {
+	const uint64_t kaddr = at->frame->address;
 	const uint32_t tenant = profile_frame_tenant(at->frame);
 	bool found =
 		s->kallsyms && kallsyms_lookup_of(s->kallsyms, frame->address, tenant, ret_symbol);
 
-	if (!found || !kernel_symbol_is_padding(at, ret_symbol))
+	if (!found || frame->address == kaddr ||
+		(!kernel_symbol_is_padding(ret_symbol) &&
+			!is_return_trampoline(s->kallsyms, kaddr)))
 		return found;
-	frame->address = at->frame->address;
-	return kallsyms_lookup_of(s->kallsyms, frame->address, tenant, ret_symbol);
+	frame->address = kaddr;
+	return kallsyms_lookup_of(s->kallsyms, kaddr, tenant, ret_symbol);
 }
 
 static int kernel_frame(struct symbolize *s, const struct frame_place *at, struct symbolized *frame)
