@@ -191,6 +191,7 @@ static struct cursor inflate(struct elf_image *image, struct image_section *sect
 		ok = inflate_zlib(&in, out, size);
 	else if (method == COMPRESSED_ZSTD)
 		ok = ZSTD_decompress(out, size, in.at, cursor_left(&in)) == size;
+	elf_image_forget(image, in.start, (size_t)(in.end - in.start));
 	if (!ok)
 		return no_bytes();
 	section->inflated = take(out);
