@@ -7,22 +7,29 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
-#include <sys/stat.h>
+#include <unistd.h>
 
 #include "agent/commands/commands.h"
+#include "agent/commands/symbolize_input.h"
 #include "agent/settings/log_options.h"
 #include "base/cleanup.h"
 #include "symbolizer/index/functions.h"
 
-DEFINE_AUTO(index);
 DEFINE_AUTO(symbolize_process);
 
 enum { IMAGE_BYTES = 128 }; /* of the name of a kernel module or a BPF program */
 
+/* A file, and its index, which may have only some addresses. */
+struct file_source {
+	struct symbolize_indexes *indexes;
+	const char *path;
+	struct index *index;
+	struct symbolize_addresses known; /* those of the input so far */
+};
+
 /* The source of the addresses; exactly one of these is set. */
 struct source {
-	const char *path; /* path of the file */
-	struct index *index;
+	struct file_source *file;
 	struct symbolize_process *process;
 	struct symbolize_kernel *kernel;
 };
@@ -67,12 +74,31 @@ static bool symbolize_parse_address(
 	return !errno && (!*end || parse_image(end, image));
 }
 
-/* True unless standard input is a regular file: the writer of a pipe may wait for each answer. */
-static bool answers_are_awaited(void)
+static int by_address(const void *a, const void *b)
 {
-	struct stat st;
+	const uint64_t *x = a, *y = b;
 
-	return fstat(STDIN_FILENO, &st) || !S_ISREG(st.st_mode);
+	return (*x > *y) - (*x < *y);
+}
+
+/*
+ * Looks ADDRESS up. An index of some addresses is replaced by one of all if it has no name for it:
+ * others may be asked for, and the tables that say which units have which code may be incomplete.
+ */
+static size_t file_lookup(struct file_source *file, uint64_t address, struct index_frame *frames)
+{
+	const struct symbolize_addresses *known = &file->known;
+	bool is_part = index_sources(file->index) & INDEX_SOURCE_ASKED;
+	struct index *whole;
+	size_t count = 0;
+
+	if (!is_part || bsearch(&address, known->items, known->count, sizeof(address), by_address))
+		count = index_lookup(file->index, address, frames, INDEX_MAX_FRAMES);
+	if (count || !is_part || symbolize_index_of_file(file->indexes, file->path, NULL, &whole))
+		return count;
+	index_destroy(file->index);
+	file->index = whole;
+	return index_lookup(whole, address, frames, INDEX_MAX_FRAMES);
 }
 
 static void symbolize_look_up(struct source *source, uint64_t address, const char *image,
@@ -86,10 +112,9 @@ static void symbolize_look_up(struct source *source, uint64_t address, const cha
 		symbolize_kernel(source->kernel, address, image, ret_answer);
 		return;
 	}
-	ret_answer->module = source->path;
+	ret_answer->module = source->file->path;
 	ret_answer->name_module = false;
-	ret_answer->count =
-		index_lookup(source->index, address, ret_answer->frames, INDEX_MAX_FRAMES);
+	ret_answer->count = file_lookup(source->file, address, ret_answer->frames);
 }
 
 static void answer_line(
@@ -99,33 +124,28 @@ static void answer_line(
 	char image[IMAGE_BYTES];
 	uint64_t address;
 
-	if (symbolize_parse_address(line, &address, image) && (!*image || !source->index)) {
+	if (symbolize_parse_address(line, &address, image) && (!*image || !source->file)) {
 		symbolize_look_up(source, address, *image ? image : NULL, &answer);
 		symbolize_print(stdout, style, address, &answer);
 	} else {
-		symbolize_print_error(stdout, style, source->path ? source->path : "", line);
+		symbolize_print_error(stdout, style, source->file ? source->file->path : "", line);
 	}
 }
 
-static int answer_lines(struct source *source, const struct symbolize_style *style)
+static int answer_lines(
+	struct source *source, const struct symbolize_style *style, struct symbolize_input *input)
 {
-	bool flush = answers_are_awaited();
-	autofree char *line = NULL;
-	size_t room = 0;
-	ssize_t length;
+	const char *line;
 
-	while ((length = getline(&line, &room, stdin)) >= 0) {
-		if (length && line[length - 1] == '\n')
-			line[length - 1] = 0;
+	while (!ferror(stdout) && (line = symbolize_input_take(input))) {
 		answer_line(source, style, line);
-		if (flush)
+		if (input->awaited)
 			fflush(stdout);
-		if (ferror(stdout))
-			break;
 	}
-	if (ferror(stdin) || fflush(stdout) || ferror(stdout)) {
+	if (input->error || fflush(stdout) || ferror(stdout)) {
 		fprintf(stderr, "fathom symbolize: %s: %s\n",
-			ferror(stdin) ? "standard input" : "standard output", strerror(errno));
+			input->error ? "standard input" : "standard output",
+			strerror(input->error ? -input->error : errno));
 		return EXIT_FAILED;
 	}
 	return EXIT_DONE;
@@ -164,36 +184,58 @@ static int answer_functions(const char *path, const struct index *index)
 	return fflush(stdout) || ferror(stdout) ? EXIT_FAILED : EXIT_DONE;
 }
 
-static int answer_file(
-	struct symbolize_indexes *indexes, const struct symbolize_style *style, const char *path)
+static void know_line(void *context, const char *line)
 {
-	autocall(auto_index_destroy) struct index *index = NULL;
+	struct symbolize_addresses *known = context;
+	char image[IMAGE_BYTES];
+	uint64_t address;
 
-	if (symbolize_index_of_file(indexes, path, &index))
+	if (symbolize_parse_address(line, &address, image) && !*image)
+		known->items[known->count++] = address;
+}
+
+static void know_addresses(struct symbolize_input *input, struct symbolize_addresses *known)
+{
+	if (!symbolize_input_peek(input, ARRAY_SIZE(known->items), know_line, known))
+		known->count = 0;
+	qsort(known->items, known->count, sizeof(known->items[0]), by_address);
+}
+
+static int answer_file(struct symbolize_indexes *indexes, const struct symbolize_style *style,
+	const char *path, struct symbolize_input *input)
+{
+	struct file_source file = { .indexes = indexes, .path = path };
+	int status;
+
+	if (!indexes->wants_functions)
+		know_addresses(input, &file.known);
+	if (symbolize_index_of_file(indexes, path, &file.known, &file.index))
 		return EXIT_FAILED;
-	if (indexes->wants_functions)
-		return answer_functions(path, index);
-	return answer_lines(&(struct source){ .path = path, .index = index }, style);
+	status = indexes->wants_functions
+			 ? answer_functions(path, file.index)
+			 : answer_lines(&(struct source){ .file = &file }, style, input);
+	index_destroy(file.index);
+	return status;
 }
 
 static int answer_kernel(struct symbolize_indexes *indexes, const struct config *config,
-	const struct symbolize_style *style)
+	const struct symbolize_style *style, struct symbolize_input *input)
 {
 	autocall(symbolize_kernel_close) struct symbolize_kernel kernel = { 0 };
 
 	if (symbolize_kernel_open(config_flag(config, SETTING_raw), &kernel))
 		return EXIT_FAILED;
 	symbolize_kernel_add_lines(&kernel, indexes);
-	return answer_lines(&(struct source){ .kernel = &kernel }, style);
+	return answer_lines(&(struct source){ .kernel = &kernel }, style, input);
 }
 
 static int answer_process(struct symbolize_indexes *indexes, const struct config *config,
-	const struct symbolize_style *style)
+	const struct symbolize_style *style, struct symbolize_input *input)
 {
 	autocall(auto_symbolize_process_destroy) struct symbolize_process *process = NULL;
 	const struct symbolize_process_options options = {
 		.indexes = indexes,
-		.awaited = answers_are_awaited(),
+		.awaited = input->awaited,
 		.raw = config_flag(config, SETTING_raw),
 	};
 	autofree uint32_t *pids = NULL;
@@ -205,7 +247,7 @@ static int answer_process(struct symbolize_indexes *indexes, const struct config
 		return symbolize_usage_error("-p takes the pid of one process");
 	if (symbolize_process_create(pids[0], &options, &process))
 		return EXIT_FAILED;
-	return answer_lines(&(struct source){ .process = process }, style);
+	return answer_lines(&(struct source){ .process = process }, style, input);
 }
 
 /* Returns what is wrong with the options, or NULL. */
@@ -240,16 +282,18 @@ static const char *misuse(const struct config *config)
 static int symbolize_run(const struct config *config, const struct symbolize_style *style)
 {
 	autocall(symbolize_indexes_deinit) struct symbolize_indexes indexes;
+	autocall(symbolize_input_deinit) struct symbolize_input input;
 
+	symbolize_input_init(&input, STDIN_FILENO);
 	symbolize_indexes_init(&indexes, config);
 	if (config_given(config, SETTING_profile))
 		return symbolize_profile(&indexes, style, config_text(config, SETTING_profile),
 			config_text(config, SETTING_symbolize_output));
 	if (config_given(config, SETTING_symbolize_pid))
-		return answer_process(&indexes, config, style);
+		return answer_process(&indexes, config, style, &input);
 	if (config_flag(config, SETTING_kallsyms))
-		return answer_kernel(&indexes, config, style);
-	return answer_file(&indexes, style, config_text(config, SETTING_executable));
+		return answer_kernel(&indexes, config, style, &input);
+	return answer_file(&indexes, style, config_text(config, SETTING_executable), &input);
 }
 
 int command_symbolize(struct invocation *call)

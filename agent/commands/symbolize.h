@@ -10,6 +10,7 @@
 #include "agent/settings/config.h"
 #include "base/module_id.h"
 #include "symbolizer/index/index.h"
+#include "symbolizer/sandbox/job.h"
 
 /* The answer for one address. Strings are valid until the next lookup. */
 struct symbolize_answer {
@@ -46,6 +47,9 @@ struct symbolize_file {
 	const char *also; /* as in struct debug_search */
 	int elf_fd; /* open */
 	int root_fd; /* root directory of the process that maps it; -1 = ours */
+	/* As in struct sandbox_files. An index that says that it has no others is not cached. */
+	const uint64_t *addresses;
+	size_t address_count;
 };
 /* Without a usable cache directory, indexes are built in memory and not kept. */
 void symbolize_indexes_init(struct symbolize_indexes *indexes, const struct config *config);
@@ -63,12 +67,18 @@ int symbolize_index(struct symbolize_indexes *indexes, const struct module_id *i
  */
 int symbolize_index_of_id(const struct symbolize_indexes *indexes, const struct build_id *id,
 	const char *name, struct index **ret_index);
+/* Addresses, ascending. */
+struct symbolize_addresses {
+	uint64_t items[SANDBOX_ADDRESSES_MAX];
+	size_t count;
+};
 /*
  * Like symbolize_index() for the file at PATH, identified by device, inode, mtime and size: a
- * stripped file and its unstripped twin share their build ID.
+ * stripped file and its unstripped twin share their build ID. Of a big file that has no index yet,
+ * the index has only ADDRESSES, if there are any (NULL = none).
  */
-int symbolize_index_of_file(
-	struct symbolize_indexes *indexes, const char *path, struct index **ret_index);
+int symbolize_index_of_file(struct symbolize_indexes *indexes, const char *path,
+	const struct symbolize_addresses *addresses, struct index **ret_index);
 
 /* ---- symbolize_functions.c ----------------------------------------------------------------- */
 /*

@@ -220,6 +220,8 @@ static int build_to(int output_fd, const struct job *job, struct index **ret_ind
 		.debug_files = *job->debug_files,
 		.may_ask = true,
 		.wants_functions = job->wants_functions,
+		.addresses = job->file->addresses,
+		.address_count = job->file->address_count,
 	};
 	struct sandbox sandbox;
 	struct stat st;
@@ -259,6 +261,7 @@ static int build_once(
 {
 	autocall(auto_index_destroy) struct index *index = NULL;
 	struct cache_entry entry;
+	bool is_kept;
 	int err;
 
 	entry.fd = -1;
@@ -268,12 +271,13 @@ static int build_once(
 		err = build_to(entry.fd, job, &index);
 	if (!err && job->has_lines && !symbolize_index_has_lines(index))
 		err = -ENOENT;
-	if (err && entry.fd >= 0)
+	is_kept = !err && !(index_sources(index) & INDEX_SOURCE_ASKED);
+	if (entry.fd >= 0 && !is_kept)
 		cache_abandon(indexes->cache, &entry);
 	if (err)
 		return err;
 	/* A failure only means that the next run builds it again. */
-	if (entry.fd >= 0) {
+	if (entry.fd >= 0 && is_kept) {
 		cache_share(indexes->cache, &entry, job->id);
 		cache_commit(indexes->cache, &entry, job->id);
 	}
@@ -403,8 +407,8 @@ int symbolize_index_of_id(const struct symbolize_indexes *indexes, const struct 
 	return 0;
 }
 
-int symbolize_index_of_file(
-	struct symbolize_indexes *indexes, const char *path, struct index **ret_index)
+int symbolize_index_of_file(struct symbolize_indexes *indexes, const char *path,
+	const struct symbolize_addresses *addresses, struct index **ret_index)
 {
 	autofree char *whole = realpath(path, NULL);
 	autoclose int fd = -1;
@@ -414,6 +418,8 @@ int symbolize_index_of_file(
 		.path = whole ? whole : path,
 		.elf_fd = fd,
 		.root_fd = -1,
+		.addresses = addresses ? addresses->items : NULL,
+		.address_count = addresses ? addresses->count : 0,
 	};
 
 	return err ? err : symbolize_index(indexes, &id, &file, ret_index);

@@ -28,6 +28,8 @@ enum index_source {
 	INDEX_SOURCE_NOT_SHARED = 1 << 6, /* the file that dwz made is missing: none was offered */
 	INDEX_SOURCE_SPLIT = 1 << 7, /* split DWARF files were offered, matching or not */
 	INDEX_SOURCE_FUNCTIONS = 1 << 8, /* requested with functions (functions.h) */
+	/* Has names of the addresses that were asked for (sandbox/job.h), and no unwind tables. */
+	INDEX_SOURCE_ASKED = 1 << 9,
 };
 
 /* Properties of the file itself, without its debug files. */

@@ -19,6 +19,9 @@
 #include "symbolizer/indexer/symbols.h"
 #include "symbolizer/indexer/toolchain.h"
 
+static const uint64_t BIG_BYTES = 32 << 20;
+static const uint64_t KERNEL_HALF = UINT64_C(1) << 63;
+
 DEFINE_AUTO(index_writer);
 
 /* An unreadable source costs its names; one that needs too much memory ends the build. */
@@ -139,8 +142,38 @@ static int read_symbols(struct source_build *b)
 	return err;
 }
 
+static int builder_add_extent(void *context, const struct cfi_fde *fde)
+{
+	const struct source_build *b = context;
+	uint64_t high;
+
+	if (__builtin_add_overflow(fde->low, fde->size, &high))
+		return 0;
+	return writer_extent(b->w, fde->low, high);
+}
+
+/* Where functions end. */
+static int read_extents(struct source_build *b)
+{
+	int err = unwind_each_function(b->images->own, builder_add_extent, b);
+
+	return err == -ENOMEM ? err : 0;
+}
+
+/* The kernel walks its own stacks; only names and lines are wanted of its debug file. */
+static bool is_kernel(const struct elf_image *image)
+{
+	for (size_t i = 0; i < elf_image_segment_count(image); i++) {
+		struct elf_segment s = elf_image_segment(image, i);
+
+		if (s.type == PT_LOAD && s.flags & PF_X && s.address >= KERNEL_HALF)
+			return true;
+	}
+	return false;
+}
+
 /* Unwind tables over a limit are left out and counted; names are unaffected. */
-static int read_unwind(struct source_build *b)
+static int read_rules(struct source_build *b)
 {
 	struct elf_image *image = b->images->own;
 	struct unwind_gap_source gaps = { 0 };
@@ -161,6 +194,11 @@ static int read_unwind(struct source_build *b)
 	return err == -ENOMEM ? err : 0;
 }
 
+static int read_unwind(struct source_build *b)
+{
+	return is_kernel(b->images->own) ? read_extents(b) : read_rules(b);
+}
+
 /* Order matters: later sources skip what earlier ones have answered. */
 static int (*const sources[])(struct source_build *b) = {
 	runtime_sources_names,
@@ -172,15 +210,26 @@ static int (*const sources[])(struct source_build *b) = {
 	code_read_functions,
 };
 
+/* For names of some addresses. */
+static int (*const asked_sources[])(struct source_build *b) = {
+	runtime_sources_names,
+	read_dwarf,
+	read_symbols,
+	read_extents,
+	read_facts,
+};
+
 static int read_sources(struct source_build *b)
 {
+	bool asked = writer_asks(b->w);
+	size_t count = asked ? ARRAY_SIZE(asked_sources) : ARRAY_SIZE(sources);
 	int err = builder_add_code(b->images->own, b->w);
 
 	if (err)
 		return err;
-	for (size_t i = 0; i < sizeof(sources) / sizeof(*sources); i++) {
+	for (size_t i = 0; i < count; i++) {
 		writer_allow(b->w, images_bytes(b->images));
-		err = sources[i](b);
+		err = (asked ? asked_sources : sources)[i](b);
 		if (is_fatal(err))
 			return err;
 	}
@@ -223,6 +272,12 @@ static int add_debug_names(
 	return writer_debug_names(w, own, images->debug ? debug : NULL);
 }
 
+/* Whether the index of all addresses takes so long that a part of it is worth having. */
+static bool is_big(const struct images *images)
+{
+	return images_bytes(images) >= BIG_BYTES;
+}
+
 static int builder_build(const struct sandbox_files *files, struct sandbox_result *result)
 {
 	autocall(auto_index_writer_destroy) struct index_writer *w = index_writer_create();
@@ -238,8 +293,13 @@ static int builder_build(const struct sandbox_files *files, struct sandbox_resul
 	if (!w)
 		return -ENOMEM;
 	err = images_open(files->elf_fd, &files->debug_files, &images);
-	if (!err)
-		err = read_sources(&b);
+	if (err)
+		return err;
+	if (files->address_count && !files->wants_functions && is_big(&images)) {
+		writer_ask(w, files->addresses, files->address_count);
+		writer_source(w, INDEX_SOURCE_ASKED);
+	}
+	err = read_sources(&b);
 	if (!err)
 		err = add_debug_names(files, &images, w);
 	if (err)

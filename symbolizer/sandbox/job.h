@@ -4,10 +4,14 @@
  * What a sandboxed child gets and what it reports: the contract between sandbox.c, which starts it,
  * and symbolizer/indexer, which runs inside.
  */
+#include <stddef.h>
 #include <stdint.h>
 
 #include "symbolizer/index/debug_names.h"
 #include "symbolizer/sandbox/debug_files.h"
+
+/* The most addresses that an index may be asked for. */
+enum { SANDBOX_ADDRESSES_MAX = 1024 };
 
 struct sandbox_files {
 	/* Read, as the debug files are; any of them may be a mere path (O_PATH). */
@@ -17,6 +21,12 @@ struct sandbox_files {
 	struct debug_files debug_files; /* read if they belong to the ELF file */
 	bool may_ask; /* the child may ask its parent for more debug files */
 	bool wants_functions; /* the index is to have functions (symbolizer/index/functions.h) */
+	/*
+	 * ELF addresses, ascending: of a big file, the index needs to answer no others and says so
+	 * (INDEX_SOURCE_ASKED). A count of 0: all.
+	 */
+	const uint64_t *addresses;
+	size_t address_count;
 };
 
 struct sandbox_result {

@@ -69,6 +69,22 @@ static void format_debug_files(const struct sandbox_files *files, char *text, si
 			(unsigned int)c->items[i].role, c->items[i].crc);
 }
 
+/* Returns an allocated argument, or NULL. */
+static char *format_addresses(const struct sandbox_files *files)
+{
+	char *text = malloc(SANDBOX_ADDRESSES_BYTES);
+	size_t used = 0;
+
+	assert(files->address_count <= SANDBOX_ADDRESSES_MAX);
+	if (!text)
+		return NULL;
+	text[0] = 0;
+	for (size_t i = 0; i < files->address_count; i++)
+		used += (size_t)snprintf(text + used, SANDBOX_ADDRESSES_BYTES - used,
+			"%" PRIx64 ",", files->addresses[i]);
+	return text;
+}
+
 static void format_arguments(
 	const struct sandbox_limits *limits, const struct sandbox_files *files, struct arguments *a)
 {
@@ -89,10 +105,13 @@ static int sandbox_spawn(const struct child_fds *fds, const struct sandbox_files
 	};
 	static char *const no_environment[] = { NULL };
 	char program[] = "fathom", command[ARGUMENT_BYTES];
+	autofree char *addresses = format_addresses(files);
 	struct arguments text;
 	char *argv[] = { program, command, text.parent, text.memory, text.cpu, text.output,
-		text.debug_files, NULL };
+		text.debug_files, addresses, NULL };
 
+	if (!addresses)
+		return -ENOMEM;
 	format_arguments(limits, files, &text);
 	snprintf(command, sizeof(command), "%s", commands[limits->task]);
 	return child_spawn(argv, no_environment, fds, ret_pid);

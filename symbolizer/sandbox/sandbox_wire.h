@@ -13,13 +13,18 @@ enum {
 	SANDBOX_FD_COUNT = SANDBOX_FIRST_DEBUG_FD + DEBUG_FILES_MAX, /* at most */
 	SANDBOX_MAGIC = 0x46735831,
 	SANDBOX_ANSWER_MAGIC = 0x46735841,
-	/* argv: program, command, parent's pid, memory, CPU seconds, output bytes, debug files. */
-	SANDBOX_ARGUMENTS = 7,
+	/*
+	 * argv: program, command, parent's pid, memory, CPU seconds, output bytes, debug files,
+	 * addresses.
+	 */
+	SANDBOX_ARGUMENTS = 8,
 	/*
 	 * Each debug file is two numbers, role and CRC: `0.0,1.4294967295,`. A leading `?` means
 	 * that the child may ask for more.
 	 */
 	SANDBOX_DEBUG_FILES_BYTES = DEBUG_FILES_MAX * 16 + 2,
+	/* Each address is hexadecimal: `4010a0,4010f3,`. */
+	SANDBOX_ADDRESSES_BYTES = SANDBOX_ADDRESSES_MAX * 17 + 1,
 };
 
 /* The answer to a question; its descriptors are attached by SCM_RIGHTS. */

@@ -53,6 +53,29 @@ static bool parse_debug_files(const char *text, struct sandbox_files *files)
 	return true;
 }
 
+/* Parses `HEX,` entries, ascending, as sandbox.c writes them, into ADDRESSES. */
+static bool parse_addresses(
+	const char *text, uint64_t addresses[SANDBOX_ADDRESSES_MAX], struct sandbox_files *files)
+{
+	size_t count = 0;
+
+	while (*text) {
+		char *end;
+
+		if (count == SANDBOX_ADDRESSES_MAX)
+			return false;
+		addresses[count] = strtoull(text, &end, 16);
+		if (end == text || *end != ',' ||
+			(count && addresses[count] < addresses[count - 1]))
+			return false;
+		count++;
+		text = end + 1;
+	}
+	files->addresses = addresses;
+	files->address_count = count;
+	return true;
+}
+
 /* Reopens a file that the parent passed as a mere path, because closing it could wait. */
 static int reopen_file(int *fd)
 {
@@ -79,6 +102,7 @@ static int reopen_files(struct sandbox_files *files)
 static int close_in_by(
 	int argc, char **argv, struct sandbox_files *files, struct sandbox_limits *ret_limits)
 {
+	static uint64_t addresses[SANDBOX_ADDRESSES_MAX];
 	struct sandbox_limits limits;
 	unsigned long parent, memory, cpu, output;
 	unsigned int fd_count;
@@ -86,7 +110,8 @@ static int close_in_by(
 
 	if (argc != SANDBOX_ARGUMENTS || !sandbox_parse_number(argv[2], &parent) ||
 		!sandbox_parse_number(argv[3], &memory) || !sandbox_parse_number(argv[4], &cpu) ||
-		!sandbox_parse_number(argv[5], &output) || !parse_debug_files(argv[6], files))
+		!sandbox_parse_number(argv[5], &output) || !parse_debug_files(argv[6], files) ||
+		!parse_addresses(argv[7], addresses, files))
 		return -EINVAL;
 	err = sandbox_tie_to_parent((pid_t)parent);
 	if (err)

@@ -15,6 +15,8 @@ enum { SECTIONS = 9 };
 
 static const struct dwarf_code code[] = { { 0x1000, 0x8000 }, { 0x400000, 0x500000 } };
 
+static const uint64_t asked[] = { 0x1234, 0x401000, 0x401abc };
+
 static struct cursor cut(struct cursor *data, size_t size)
 {
 	size_t length = MIN(size, cursor_left(data));
@@ -56,6 +58,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		split_source.cu_index = same.line_str;
 	sections.splits = &split_source;
 	sections.split_count = size & 8 ? 1 : 0;
+	if (size & 32) {
+		sections.aranges = same.ranges;
+		writer_ask(w, asked, ARRAY_SIZE(asked));
+	}
 	dwarf_read_sections(&sections, size % 2 ? DW_LANG_Go : 0, w, &units, &broken);
 	dwarf_member_find(&sections, "runtime.g", "goid", &offset);
 	index_writer_destroy(w);

@@ -633,13 +633,17 @@ static void test_refuses_other_arguments(void **state)
 	char program[] = "fathom", command[] = "index-module", word[] = "1x";
 	char *few[] = { program, command, NULL };
 	char number[] = "1", debug_files[] = "0.5,9.1,";
-	char *wrong[] = { program, command, word, word, word, word, number, NULL };
-	char *role[] = { program, command, number, number, number, number, debug_files, NULL };
+	char none[] = "", addresses[] = "1234,1000,";
+	char *wrong[] = { program, command, word, word, word, word, number, none, NULL };
+	char *role[] = { program, command, number, number, number, number, debug_files, none,
+		NULL };
+	char *order[] = { program, command, number, number, number, number, none, addresses, NULL };
 
 	(void)state;
 	assert_int_equal(sandboxed_run(2, few, act), EXIT_FAILURE);
-	assert_int_equal(sandboxed_run(7, wrong, act), EXIT_FAILURE);
-	assert_int_equal(sandboxed_run(7, role, act), EXIT_FAILURE);
+	assert_int_equal(sandboxed_run(8, wrong, act), EXIT_FAILURE);
+	assert_int_equal(sandboxed_run(8, role, act), EXIT_FAILURE);
+	assert_int_equal(sandboxed_run(8, order, act), EXIT_FAILURE);
 }
 
 int main(int argc, char **argv)

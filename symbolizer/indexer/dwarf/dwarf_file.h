@@ -22,6 +22,7 @@ struct dwarf_code {
 
 struct dwarf_sections {
 	struct cursor info, abbrev, str, line_str, str_offsets, line, ranges, rnglists, addr;
+	struct cursor aranges; /* only if the writer is asked for some addresses */
 	const struct dwarf_code *code;
 	size_t code_count;
 	const struct elf_image *image; /* owner of the bytes; may be NULL */

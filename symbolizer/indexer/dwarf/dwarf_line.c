@@ -36,12 +36,15 @@ static void reset_registers(struct machine *m)
 	m->in_sequence = m->dead = m->any_written = false;
 }
 
-static int write_held(struct machine *m)
+/* Writes the held row, which is valid up to END. */
+static int write_held(struct machine *m, uint64_t end)
 {
 	const struct row *held = &m->held;
 	uint32_t file;
 	int err;
 
+	if (!writer_is_asked(m->w, held->address, end))
+		return 0;
 	if (m->any_written && held->line == m->written.line && held->file == m->written.file &&
 		held->column == m->written.column)
 		return 0;
@@ -70,7 +73,7 @@ static int end_sequence(struct machine *m, uint64_t end)
 	if (!m->in_sequence || m->dead)
 		return 0;
 	if (end > m->held.address)
-		err = write_held(m);
+		err = write_held(m, end);
 	return err ? err : writer_sequence_end(m->w, MAX(end, m->held.address));
 }
 
@@ -87,7 +90,7 @@ static int dwarf_line_add_row(struct machine *m)
 		return err ? err : begin_sequence(m);
 	}
 	if (m->now.address > m->held.address)
-		err = write_held(m);
+		err = write_held(m, m->now.address);
 	m->held = m->now;
 	return err;
 }

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 
 #include "base/cleanup.h"
+#include "symbolizer/indexer/dwarf/dwarf_asked.h"
 #include "symbolizer/indexer/dwarf/dwarf_split.h"
 #include "symbolizer/indexer/dwarf/dwarf_walk.h"
 #include "symbolizer/indexer/elf/images.h"
@@ -28,6 +29,7 @@ struct reader {
 	 * number, which links functions to lines.
 	 */
 	struct map line_owners;
+	bool *asked; /* by unit: whether it is read; NULL = all are */
 	struct dwarf_split *splits;
 	size_t split_count;
 	uint64_t forgotten_info, forgotten_lines; /* offsets up to which memory was returned */
@@ -60,6 +62,7 @@ static void dwarf_read_reader_deinit(struct reader *r)
 	for (size_t i = 0; i < r->split_count; i++)
 		dwarf_split_deinit(&r->splits[i]);
 	free(r->splits);
+	free(r->asked);
 	dwarf_walker_deinit(&r->walker);
 	dwarf_names_deinit(&r->names);
 	dwarf_lines_deinit(&r->lines);
@@ -102,6 +105,11 @@ static int read_unit(struct reader *r, struct dwarf_unit *u)
 	if (!lines_err && first)
 		lines_err = dwarf_lines_run(&r->lines, &r->d, number, r->w);
 	return lines_err ? lines_err : err;
+}
+
+static bool reader_is_asked(const struct reader *r, size_t unit)
+{
+	return !r->asked || r->asked[unit];
 }
 
 static void forget_unit(struct reader *r, const struct dwarf_unit *u)
@@ -169,9 +177,11 @@ static int read_splits(struct reader *r)
 		struct dwarf_split *s = &r->splits[k];
 
 		for (size_t i = 0; i < s->d.unit_count; i++) {
-			int err =
-				s->skeletons[i] == DWARF_NO_SKELETON ? 0 : read_split_unit(r, s, i);
+			int err = 0;
 
+			if (s->skeletons[i] != DWARF_NO_SKELETON &&
+				reader_is_asked(r, s->skeletons[i]))
+				err = read_split_unit(r, s, i);
 			if (err && err != -EBADMSG)
 				return err;
 			r->broken += err == -EBADMSG;
@@ -232,8 +242,11 @@ int dwarf_read_sections(const struct dwarf_sections *sections, uint32_t skip_lan
 	err = reader_init(&r, sections, w);
 	if (!err)
 		err = open_splits(&r, sections);
+	if (!err && writer_asks(w))
+		err = dwarf_asked_units(&r.d, w, &r.asked);
 	for (size_t i = 0; i < r.d.unit_count && !err; i++) {
-		err = read_unit(&r, &r.d.units[i]);
+		if (reader_is_asked(&r, i))
+			err = read_unit(&r, &r.d.units[i]);
 		if (err == -EBADMSG) {
 			r.broken++;
 			err = 0;
@@ -345,6 +358,8 @@ int dwarf_read_images(const struct images *images, uint32_t skip_language, struc
 	struct dwarf_code code[DWARF_MAX_CODE];
 
 	dwarf_sections_find(images_dwarf(images), code, DWARF_MAX_CODE, &sections);
+	if (writer_asks(w))
+		sections.aranges = elf_image_bytes(images_dwarf(images), ".debug_aranges");
 	/* Executable ranges come from the module's own file, not its debug file. */
 	sections.code_count = dwarf_read_find_code(images->own, code, DWARF_MAX_CODE);
 	if (images->alternate) {

@@ -199,6 +199,40 @@ int writer_string(struct index_writer *w, const char *text, size_t size, uint32_
 	return intern_bytes(&w->strings, text, size, ret_string);
 }
 
+void writer_ask(struct index_writer *w, const uint64_t *addresses, size_t count)
+{
+	w->asked = addresses;
+	w->asked_count = count;
+}
+
+bool writer_asks(const struct index_writer *w)
+{
+	return w->asked;
+}
+
+bool writer_is_asked(struct index_writer *w, uint64_t low, uint64_t high)
+{
+	size_t first = 0, end = w->asked_count;
+
+	if (!w->asked)
+		return true;
+	if (low >= w->unasked && high <= w->unasked_end)
+		return false;
+	while (first < end) {
+		size_t middle = first + (end - first) / 2;
+
+		if (w->asked[middle] < low)
+			first = middle + 1;
+		else
+			end = middle;
+	}
+	if (first < w->asked_count && w->asked[first] < high)
+		return true;
+	w->unasked = first ? w->asked[first - 1] + 1 : 0;
+	w->unasked_end = first < w->asked_count ? w->asked[first] : UINT64_MAX;
+	return false;
+}
+
 void writer_foreign(struct index_writer *w, bool is_foreign)
 {
 	w->is_foreign = is_foreign;
@@ -247,7 +281,8 @@ int writer_range(struct index_writer *w, uint32_t node, uint64_t low, uint64_t h
 		return err;
 	if (node >= w->node_count)
 		return -EBADMSG;
-	if (low >= high || !writer_code_offset(w, low, &offset, &end))
+	if (low >= high || !writer_code_offset(w, low, &offset, &end) ||
+		!writer_is_asked(w, low, high))
 		return 0;
 	err = array_reserve(w->ranges, w->range_capacity, w->range_count + 1, MAX_RANGES);
 	if (err)

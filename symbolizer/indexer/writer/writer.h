@@ -52,6 +52,15 @@ void writer_allow(struct index_writer *w, uint64_t bytes);
 /* NULL = not bounded. */
 struct work *writer_work(struct index_writer *w);
 
+/*
+ * From now on only COUNT ADDRESSES, ascending and borrowed, need an answer: ranges and rows that
+ * cover none of them may be left out. A source asks so that it can save the work on them.
+ */
+void writer_ask(struct index_writer *w, const uint64_t *addresses, size_t count);
+bool writer_asks(const struct index_writer *w);
+/* Whether an address in [low, high) needs an answer. Fastest if asked in ascending order. */
+bool writer_is_asked(struct index_writer *w, uint64_t low, uint64_t high);
+
 /* Adds a copy of TEXT, which need not be NUL-terminated. String 0 is "". */
 int writer_string(struct index_writer *w, const char *text, size_t size, uint32_t *ret_string);
 

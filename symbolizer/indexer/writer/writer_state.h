@@ -64,6 +64,9 @@ struct index_writer {
 	bool code_closed;
 	uint64_t base;
 	bool is_foreign; /* what the sources write now comes from a debug file */
+	const uint64_t *asked; /* addresses; NULL = all of the code */
+	size_t asked_count;
+	uint64_t unasked, unasked_end; /* a range without any of them */
 
 	struct intern strings;
 	struct map file_numbers; /* string → number in `files` */
