@@ -173,7 +173,9 @@ $(hot:%=$(O)/obj/symbolizer/indexer/cfi/%.o): private CFLAGS += -O3
 
 # These run once, at the start or at a user's request: there the size of the program matters more than its speed.
 ifeq ($(SAN),)
-$(O)/obj/agent/commands/%.o $(O)/obj/agent/settings/%.o $(O)/obj/agent/latency/%.o $(O)/obj/agent/top/%.o $(O)/obj/agent/server/metadata/%.o: private CFLAGS += -Os
+$(O)/obj/agent/commands/%.o $(O)/obj/agent/settings/%.o $(O)/obj/agent/latency/%.o $(O)/obj/agent/top/%.o \
+$(O)/obj/agent/server/metadata/%.o $(O)/obj/agent/server/serve/%.o $(O)/obj/agent/server/store/%.o: \
+	private CFLAGS += -Os
 endif
 
 decoders := $(addprefix symbolizer/indexer/code/,decoder_zydis.o decoder_capstone.o)

@@ -9,6 +9,7 @@
 #include "base/cleanup.h"
 #include "symbolizer/indexer/elf/debug_names.h"
 #include "symbolizer/indexer/elf/images.h"
+#include "symbolizer/indexer/elf/scratch.h"
 #include "symbolizer/index/index.h"
 #include "symbolizer/indexer/cfi/cfi.h"
 #include "symbolizer/indexer/code/bare.h"
@@ -288,6 +289,8 @@ static int builder_build(const struct sandbox_files *files, struct sandbox_resul
 		.result = result,
 		.wants_functions = files->wants_functions,
 	};
+	/* The output comes last, when nothing of the images is needed. */
+	struct elf_scratch scratch = { .fd = files->output_fd, .limit = files->scratch_bytes };
 	int err;
 
 	if (!w)
@@ -295,6 +298,7 @@ static int builder_build(const struct sandbox_files *files, struct sandbox_resul
 	err = images_open(files->elf_fd, &files->debug_files, &images);
 	if (err)
 		return err;
+	images_use_scratch(&images, &scratch);
 	if (files->address_count && !files->wants_functions && is_big(&images)) {
 		writer_ask(w, files->addresses, files->address_count);
 		writer_source(w, INDEX_SOURCE_ASKED);
@@ -308,7 +312,8 @@ static int builder_build(const struct sandbox_files *files, struct sandbox_resul
 	writer_allow(w, images_bytes(&images));
 	/* The writer has its own copies; the file's sections may be hundreds of MB. */
 	images_deinit(&images);
-	return writer_finish(w, files->output_fd);
+	err = scratch_clear(&scratch);
+	return err ? err : writer_finish(w, files->output_fd);
 }
 
 int builder_run_files(const struct sandbox_files *files, struct sandbox_result *ret_result)

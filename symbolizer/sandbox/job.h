@@ -18,6 +18,11 @@ struct sandbox_files {
 	int elf_fd;
 	uint64_t elf_bytes; /* its size, for the limits of the builder */
 	int output_fd; /* empty; written */
+	/*
+	 * So many bytes of the output's file may be used meanwhile, for what is too big for memory;
+	 * 0: none.
+	 */
+	uint64_t scratch_bytes;
 	struct debug_files debug_files; /* read if they belong to the ELF file */
 	bool may_ask; /* the child may ask its parent for more debug files */
 	bool wants_functions; /* the index is to have functions (symbolizer/index/functions.h) */

@@ -2,11 +2,14 @@
 #include "symbolizer/sandboxed/main.h"
 
 #include <errno.h>
+#include <linux/magic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
@@ -22,6 +25,9 @@
 #include "symbolizer/sandboxed/debuginfod_child.h"
 #include "symbolizer/sandboxed/gather.h"
 #include "symbolizer/sandboxed/note_child.h"
+
+enum { SCRATCH_SHARE = 4 }; /* of what is free: the others have some, too */
+static const uint64_t SCRATCH_MAX_BYTES = UINT64_C(512) << 20;
 
 /* Parses `ROLE.CRC,` entries after an optional `f` and `?`, as sandbox.c writes them. */
 static bool parse_debug_files(const char *text, struct sandbox_files *files)
@@ -99,6 +105,20 @@ static int reopen_files(struct sandbox_files *files)
 	return err;
 }
 
+/* Returns how many bytes of FD's file system may be used for a while: none if they are memory. */
+static uint64_t room_for_scratch(int fd)
+{
+	struct rlimit file_size;
+	struct statfs fs;
+	uint64_t room;
+
+	if (fstatfs(fd, &fs) || getrlimit(RLIMIT_FSIZE, &file_size) || fs.f_type == TMPFS_MAGIC ||
+		fs.f_type == RAMFS_MAGIC || fs.f_type == HUGETLBFS_MAGIC)
+		return 0;
+	room = (uint64_t)fs.f_bavail / SCRATCH_SHARE * (uint64_t)fs.f_bsize;
+	return MIN(MIN(room, SCRATCH_MAX_BYTES), (uint64_t)file_size.rlim_cur);
+}
+
 static int close_in_by(
 	int argc, char **argv, struct sandbox_files *files, struct sandbox_limits *ret_limits)
 {
@@ -133,6 +153,7 @@ static int close_in_by(
 		err = sandbox_limit(RLIMIT_NOFILE, fd_count, fd_count);
 	if (err)
 		return err;
+	files->scratch_bytes = MIN(output, room_for_scratch(files->output_fd));
 	limits = (struct sandbox_limits){
 		.memory_bytes = memory,
 		.cpu_seconds = (unsigned int)cpu,

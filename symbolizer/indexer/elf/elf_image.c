@@ -281,18 +281,34 @@ uint32_t elf_image_crc32(const struct elf_image *image)
 	return libdeflate_crc32(0, image->map, image->map_size);
 }
 
-void elf_image_forget(const struct elf_image *image, const void *bytes, size_t size)
+void elf_image_use_scratch(struct elf_image *image, struct elf_scratch *scratch)
+{
+	image->scratch = scratch;
+}
+
+/* Forgets the bytes if they are in MAP, of MAP_SIZE bytes. */
+static void forget_in(const void *map, size_t map_size, const void *bytes, size_t size)
 {
 	const size_t page = (size_t)sysconf(_SC_PAGESIZE);
-	uintptr_t start = (uintptr_t)image->map, at = (uintptr_t)bytes;
+	uintptr_t start = (uintptr_t)map, at = (uintptr_t)bytes;
 	size_t low, high;
 
-	if (image->borrowed)
-		return;
-	if (at < start || at - start > image->map_size || size > image->map_size - (at - start))
+	if (at < start || at - start > map_size || size > map_size - (at - start))
 		return;
 	low = (at - start + page - 1) & ~(page - 1);
 	high = (at - start + size) & ~(page - 1);
 	if (low < high)
 		madvise((void *)(start + low), high - low, MADV_DONTNEED);
+}
+
+void elf_image_forget(const struct elf_image *image, const void *bytes, size_t size)
+{
+	if (!image->borrowed)
+		forget_in(image->map, image->map_size, bytes, size);
+	for (size_t i = 0; i < image->section_count && image->scratch; i++) {
+		const struct image_section *section = &image->sections[i];
+
+		if (section->scratched)
+			forget_in(section->scratched, section->scratched_bytes, bytes, size);
+	}
 }

@@ -41,6 +41,9 @@ int elf_image_open_any(int fd, struct elf_image **ret_image);
 /* Like elf_image_open_any(), of SIZE bytes in memory, which must outlive the image. */
 int elf_image_open_bytes(const void *bytes, size_t size, struct elf_image **ret_image);
 void elf_image_destroy(struct elf_image *image);
+/* Big sections that are decompressed from now on go to SCRATCH, which must outlive the image. */
+struct elf_scratch;
+void elf_image_use_scratch(struct elf_image *image, struct elf_scratch *scratch);
 
 uint16_t elf_image_machine(const struct elf_image *image); /* EM_* */
 uint16_t elf_image_type(const struct elf_image *image); /* ET_* */
@@ -76,7 +79,7 @@ struct cursor elf_image_whole(const struct elf_image *image); /* the whole file 
 /* CRC-32 (zlib, IEEE 802.3) of the whole file, as in .gnu_debuglink. */
 uint32_t elf_image_crc32(const struct elf_image *image);
 /*
- * Lets the kernel reclaim SIZE bytes that have been read, if they are pages of the mapped file; the
- * next read gets them from the page cache.
+ * Lets the kernel reclaim SIZE bytes that have been read, if they are pages of the mapped file or
+ * of the scratch file; the next read gets them from the page cache.
  */
 void elf_image_forget(const struct elf_image *image, const void *bytes, size_t size);

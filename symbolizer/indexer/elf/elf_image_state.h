@@ -4,11 +4,14 @@
 #include <libelf.h>
 
 #include "symbolizer/indexer/elf/elf_image.h"
+#include "symbolizer/indexer/elf/scratch.h"
 
 struct image_section {
 	struct elf_section header;
 	struct cursor bytes; /* once `loaded` */
 	void *inflated; /* decompressed or relocated bytes, owned; NULL = none */
+	void *scratched; /* decompressed bytes, a mapping of the scratch file; NULL = none */
+	size_t scratched_bytes;
 	uint32_t rela; /* number of its table of relocations; 0 = none */
 	bool loaded;
 };
@@ -30,6 +33,7 @@ struct elf_image {
 	struct image_section *sections;
 	size_t section_count;
 	size_t inflated_bytes; /* of all sections, against a limit */
+	struct elf_scratch *scratch; /* for big ones; borrowed; NULL = none */
 	struct relative_relocation *relocations; /* by address, once `relocations_read` */
 	size_t relocation_count, relocation_capacity;
 	bool relocations_read;

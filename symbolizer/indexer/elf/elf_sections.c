@@ -8,6 +8,7 @@
 #include <libdeflate.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <zstd.h>
 
 #include "base/cleanup.h"
@@ -104,8 +105,11 @@ int elf_sections_read(struct elf_image *image)
 
 void elf_sections_free(struct elf_image *image)
 {
-	for (size_t i = 0; i < image->section_count; i++)
+	for (size_t i = 0; i < image->section_count; i++) {
 		free(image->sections[i].inflated);
+		if (image->sections[i].scratched)
+			munmap(image->sections[i].scratched, image->sections[i].scratched_bytes);
+	}
 	free(image->sections);
 }
 
@@ -175,15 +179,36 @@ bool elf_image_may_hold(struct elf_image *image, uint64_t size)
 	return true;
 }
 
+/* Returns whether the section's bytes are in the scratch file now, or cannot be had at all. */
+static bool inflate_to_scratch(struct elf_image *image, struct image_section *section,
+	struct cursor in, uint32_t method, uint64_t size, struct cursor *ret_bytes)
+{
+	int err;
+
+	if (!scratch_takes(image->scratch, size) ||
+		(method != COMPRESSED_ZLIB && method != COMPRESSED_ZSTD))
+		return false;
+	err = scratch_inflate(image->scratch, image, in,
+		method == COMPRESSED_ZLIB ? SCRATCH_ZLIB : SCRATCH_ZSTD, size, &section->scratched);
+	if (err)
+		return err == -EBADMSG;
+	section->scratched_bytes = size;
+	*ret_bytes = cursor_over(section->scratched, size);
+	return true;
+}
+
 static struct cursor inflate(struct elf_image *image, struct image_section *section,
 	struct cursor in, uint32_t method, uint64_t size)
 {
+	struct cursor scratched = no_bytes();
 	autofree void *out = NULL;
 	bool ok = false;
 
 	/* Counts also if it fails: it was work. */
 	if (in.bad || !size || !elf_image_may_hold(image, size))
 		return no_bytes();
+	if (inflate_to_scratch(image, section, in, method, size, &scratched))
+		return scratched;
 	out = malloc(size);
 	if (!out)
 		return no_bytes();

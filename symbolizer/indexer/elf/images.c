@@ -251,6 +251,17 @@ int images_open(int elf_fd, const struct debug_files *debug_files, struct images
 	return 0;
 }
 
+void images_use_scratch(const struct images *images, struct elf_scratch *scratch)
+{
+	elf_image_use_scratch(images->own, scratch);
+	if (images->debug)
+		elf_image_use_scratch(images->debug, scratch);
+	if (images->alternate)
+		elf_image_use_scratch(images->alternate, scratch);
+	for (size_t i = 0; i < images->split_count; i++)
+		elf_image_use_scratch(images->splits[i], scratch);
+}
+
 uint64_t images_bytes(const struct images *images)
 {
 	uint64_t bytes = elf_image_bytes_held(images->own);

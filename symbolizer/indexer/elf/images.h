@@ -24,6 +24,8 @@ struct images {
  */
 int images_open(int elf_fd, const struct debug_files *debug_files, struct images *ret_images);
 void images_deinit(struct images *images);
+/* As elf_image_use_scratch(), all of them. */
+void images_use_scratch(const struct images *images, struct elf_scratch *scratch);
 /* Size of the files, and of what was decompressed of them. */
 uint64_t images_bytes(const struct images *images);
 /* Returns the image whose DWARF is used: `debug` if it has any, else `own`. */

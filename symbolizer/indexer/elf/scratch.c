@@ -1,0 +1,187 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Piece by piece, which libdeflate cannot do: hence zlib. */
+#include "symbolizer/indexer/elf/scratch.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <unistd.h>
+#include <zlib.h>
+#include <zstd.h>
+#include <zstd_errors.h>
+
+#include "base/cleanup.h"
+
+enum {
+	LEAST_BYTES = 16 << 20, /* smaller sections stay in memory */
+	PIECE_BYTES = 256 << 10, /* that are read, and written, at a time */
+	FORGET_BYTES = 8 << 20, /* of what was read are given back at a time */
+	PAGE_BYTES = 4096, /* at least a page of any machine that we support */
+	/* 32 MB, of what a stream may refer back to; zstd's highest usual level asks for 8. */
+	ZSTD_WINDOW_LOG = 25,
+};
+
+/* One section on its way. */
+struct inflation {
+	struct elf_scratch *scratch;
+	const struct elf_image *image;
+	struct cursor in;
+	uint64_t at, end; /* in the file: of the next byte, and of the section */
+	const uint8_t *forgotten; /* what is before it was given back */
+	uint8_t *piece; /* PIECE_BYTES */
+};
+
+bool scratch_takes(const struct elf_scratch *scratch, uint64_t size)
+{
+	return scratch && size >= LEAST_BYTES && scratch->limit >= scratch->used &&
+	       size <= scratch->limit - scratch->used;
+}
+
+/* Writes SIZE bytes of the piece. More than the section says it has is -EBADMSG. */
+static int inflation_put(struct inflation *f, size_t size)
+{
+	size_t done = 0;
+
+	if (size > f->end - f->at)
+		return -EBADMSG;
+	while (done < size) {
+		ssize_t put = pwrite(f->scratch->fd, f->piece + done, size - done, (off_t)f->at);
+
+		if (put < 0 && errno == EINTR)
+			continue;
+		if (put <= 0)
+			return put ? -errno : -ENOSPC;
+		done += (size_t)put;
+		f->at += (uint64_t)put;
+	}
+	return 0;
+}
+
+/* Returns the next piece of what is read. */
+static const uint8_t *inflation_take(struct inflation *f, size_t *ret_size)
+{
+	if (f->in.at - f->forgotten >= FORGET_BYTES) {
+		elf_image_forget(f->image, f->forgotten, (size_t)(f->in.at - f->forgotten));
+		f->forgotten = f->in.at;
+	}
+	*ret_size = MIN(cursor_left(&f->in), (size_t)PIECE_BYTES);
+	return cursor_bytes(&f->in, *ret_size);
+}
+
+static int run_zlib(struct inflation *f, z_stream *z)
+{
+	int status = Z_OK;
+
+	while (status != Z_STREAM_END) {
+		int err;
+
+		if (!z->avail_in) {
+			size_t size;
+
+			z->next_in = (z_const Bytef *)(uintptr_t)inflation_take(f, &size);
+			z->avail_in = (uInt)size;
+		}
+		z->next_out = f->piece;
+		z->avail_out = PIECE_BYTES;
+		status = inflate(z, Z_NO_FLUSH);
+		if (status == Z_MEM_ERROR)
+			return -ENOMEM;
+		/* Z_BUF_ERROR: the input is at its end, and the stream is not. */
+		if (status != Z_OK && status != Z_STREAM_END)
+			return -EBADMSG;
+		err = inflation_put(f, PIECE_BYTES - z->avail_out);
+		if (err)
+			return err;
+	}
+	return 0;
+}
+
+static int inflate_zlib_to(struct inflation *f)
+{
+	z_stream z = { 0 };
+	int err;
+
+	if (inflateInit(&z) != Z_OK)
+		return -ENOMEM;
+	err = run_zlib(f, &z);
+	inflateEnd(&z);
+	return err;
+}
+
+static int run_zstd(struct inflation *f, ZSTD_DCtx *context)
+{
+	ZSTD_inBuffer in = { 0 };
+	size_t left = 1;
+
+	while (left) {
+		ZSTD_outBuffer out = { f->piece, PIECE_BYTES, 0 };
+		size_t before = in.pos;
+		int err;
+
+		if (in.pos == in.size) {
+			in.src = inflation_take(f, &in.size);
+			in.pos = before = 0;
+		}
+		left = ZSTD_decompressStream(context, &out, &in);
+		if (ZSTD_getErrorCode(left) == ZSTD_error_frameParameter_windowTooLarge)
+			return -E2BIG;
+		if (ZSTD_isError(left) || (left && !out.pos && in.pos == before))
+			return -EBADMSG;
+		err = inflation_put(f, out.pos);
+		if (err)
+			return err;
+	}
+	return 0;
+}
+
+static int inflate_zstd_to(struct inflation *f)
+{
+	ZSTD_DCtx *context = ZSTD_createDCtx();
+	int err = -ENOMEM;
+
+	if (context && !ZSTD_isError(ZSTD_DCtx_setParameter(
+			       context, ZSTD_d_windowLogMax, ZSTD_WINDOW_LOG)))
+		err = run_zstd(f, context);
+	ZSTD_freeDCtx(context);
+	return err;
+}
+
+int scratch_inflate(struct elf_scratch *scratch, const struct elf_image *image, struct cursor in,
+	enum scratch_method method, uint64_t size, void **ret_map)
+{
+	autofree uint8_t *piece = malloc(PIECE_BYTES);
+	struct inflation f = {
+		.scratch = scratch,
+		.image = image,
+		.in = in,
+		.at = scratch->used,
+		.end = scratch->used + size,
+		.forgotten = in.at,
+		.piece = piece,
+	};
+	void *map;
+	int err;
+
+	if (!piece)
+		return -ENOMEM;
+	err = method == SCRATCH_ZLIB ? inflate_zlib_to(&f) : inflate_zstd_to(&f);
+	elf_image_forget(image, f.forgotten, (size_t)(f.in.at - f.forgotten));
+	if (err)
+		return err;
+	if (f.at != f.end)
+		return -EBADMSG;
+	map = mmap(NULL, size, PROT_READ, MAP_SHARED, scratch->fd, (off_t)scratch->used);
+	if (map == MAP_FAILED)
+		return -errno;
+	scratch->used = (f.end + PAGE_BYTES - 1) & ~(uint64_t)(PAGE_BYTES - 1);
+	*ret_map = map;
+	return 0;
+}
+
+int scratch_clear(struct elf_scratch *scratch)
+{
+	if (scratch->used && ftruncate(scratch->fd, 0))
+		return -errno;
+	scratch->used = 0;
+	return 0;
+}
