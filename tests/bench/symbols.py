@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """What names, lines and inlined calls of addresses cost: one and a thousand of a program that was never seen
 before (the index is built), and each further one; beside llvm-symbolizer and addr2line on the same addresses.
-VMLINUX=FILE adds the kernel's debug file (Debian: linux-image-...-dbg)."""
+VMLINUX=FILE adds the kernel's debug file (Debian: linux-image-...-dbg), LIBJVM=FILE that of libjvm, which is
+compressed (openjdk-17-dbg)."""
 import os
 import random
 import re
@@ -12,7 +13,7 @@ import subprocess
 from fathom import FATHOM, built, environment, scratch
 from figures import medians
 
-COUNT, TURNS = 1000, 100
+COUNT, TURNS, BIG_BYTES = 1000, 100, 100 << 20
 GO = "go build -o {out} ."
 
 
@@ -35,7 +36,10 @@ def written(name, lines):
 
 
 def run(measured, argv, questions, env=None):
+    """`{}` in ARGV stands for the questions, for who does not read them from standard input."""
     with open(questions) as stdin:
+        if "{}" in argv:
+            argv = [*(a for a in argv if a != "{}"), *stdin.read().split()]
         return measured(argv, stdin=stdin, env=env)[:3]
 
 
@@ -53,9 +57,12 @@ class Resolver:
         return figures
 
     def warm_us(self, once, often):
-        """CPU time of a look-up that is not the first of its address."""
+        """CPU time of a look-up that is not the first of its address; None: it has no such way to be asked."""
+        if "{}" in self.argv:
+            return None
         env = environment(scratch("symbols-%s-warm" % self.name))
-        run(self.measured, self.argv, once, env)
+        # Of a big file the whole index is made once there are many addresses.
+        run(self.measured, self.argv, often, env)
         first, all_of_them = (run(self.measured, self.argv, q, env)[1] for q in (once, often))
         return 1e6 * (all_of_them - first) / (COUNT * (TURNS - 1))
 
@@ -67,20 +74,26 @@ def compare(show, runs, what, resolvers, lines):
     for r in resolvers:
         single = medians([r.cold(one) for _ in range(runs)])
         cold = medians([r.cold(once) for _ in range(runs)])
-        warm = statistics.median(r.warm_us(once, often) for _ in range(runs))
-        show("%s: %s, one address cold" % (r.name, what), "%.3f CPU s, %.0f MB" % tuple(single[1:]))
+        warm = [w for w in (r.warm_us(once, often) for _ in range(runs)) if w is not None]
+        show("%s: %s, one address cold" % (r.name, what), "%.3f CPU s, %.0f MB" % tuple(single[1:]),
+             "ratio %.2f" % (own[2] / single[1]) if own else "")
         show("  %d addresses cold" % COUNT, "%.3f CPU s, %.0f MB" % tuple(cold[1:]),
              "ratio %.2f" % (own[0] / cold[1]) if own else "")
-        show("  each further one", "%.2f us" % warm, "ratio %.2f" % (own[1] / warm) if own else "")
-        own = own or (cold[1], warm)
+        if warm:
+            warm = statistics.median(warm)
+            show("  each further one", "%.2f us" % warm, "ratio %.2f" % (own[1] / warm) if own else "")
+        own = own or (cold[1], warm, single[1])
 
 
 def peers(path, measured):
     found = []
     if shutil.which("llvm-symbolizer"):
         found.append(Resolver("llvm-symbolizer", ["llvm-symbolizer", "--inlines", "-e", path], measured))
-    if shutil.which("addr2line"):
+    # It goes through all units for each address: a big file takes minutes.
+    if shutil.which("addr2line") and os.path.getsize(path) < BIG_BYTES:
         found.append(Resolver("addr2line", ["addr2line", "-fiC", "-e", path], measured))
+    if shutil.which("blazecli"):
+        found.append(Resolver("blazesym", ["blazecli", "symbolize", "elf", "--path", path, "{}"], measured))
     return found
 
 
@@ -98,8 +111,9 @@ def symbols(show, runs, measured):
     programs = {"fathom (C)": FATHOM}
     if shutil.which("go"):
         programs["a Go program"] = built("gohttp", recipe=GO)
-    if os.environ.get("VMLINUX"):
-        programs["vmlinux"] = os.environ["VMLINUX"]
+    for name in ("VMLINUX", "LIBJVM"):
+        if os.environ.get(name):
+            programs[name.lower()] = os.environ[name]
     for what, path in programs.items():
         own = Resolver("fathom", [FATHOM, "symbolize", "-e", path], measured)
         compare(show, runs, what, [own, *peers(path, measured)], addresses_of(path))

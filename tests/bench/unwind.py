@@ -66,9 +66,12 @@ def measured(pids, seconds, how):
             sampler.process.kill()
 
 
-def cost(depth, seconds, how, idle_ns):
-    """ns a sample of each sampler, of programs that are DEPTH calls deep."""
-    argv = [built("depth.c", "depth-fp", WITH_FRAME_POINTERS), "600", str(depth)]
+def deep(depth):
+    return [built("depth.c", "depth-fp", WITH_FRAME_POINTERS), "600", str(depth)]
+
+
+def cost(argv, seconds, how, idle_ns):
+    """ns a sample of each sampler, of two such programs."""
     with Workload(argv) as one, Workload(argv) as two:
         figures = measured([one.pid, two.pid], seconds, how)
     return {name: (ns - idle_ns[name] * max(runs - wanted, 0)) / max(wanted, 1)
@@ -81,15 +84,28 @@ def costs(show, seconds, runs):
             # What a tick costs that is not wanted: those of a process that sleeps.
             idle_ns = {name: ns / ticks
                        for name, (ns, ticks, _) in measured([os.getpid()], 2, how).items()}
-            shallow = [cost(1, seconds, how, idle_ns) for _ in range(runs)]
-            deep = [cost(DEEP, seconds, how, idle_ns) for _ in range(runs)]
-            for name in deep[0]:
-                low = statistics.median(row[name] for row in shallow)
-                high = statistics.median(row[name] for row in deep)
+            few = [cost(deep(1), seconds, how, idle_ns) for _ in range(runs)]
+            many = [cost(deep(DEEP), seconds, how, idle_ns) for _ in range(runs)]
+            for name in many[0]:
+                low = statistics.median(row[name] for row in few)
+                high = statistics.median(row[name] for row in many)
                 show("BPF, user stack: by %s" % how if name == "ours" else "  " + name,
                      "%.0f ns a frame, hot" % ((high - low) / (DEEP - 1)),
                      "%.1f us a sample of 6 frames, %.1f us of %d" %
                      (low / 1e3, high / 1e3, DEEP + 5))
+
+
+def worst(show, seconds, runs):
+    """250 frames with a page of stack and a page of rules each."""
+    argv = [built("pages.c", "pages-fp", WITH_FRAME_POINTERS), "600"]
+    with bpf_stats():
+        for how in ("mappings", "ranges"):
+            idle_ns = {name: ns / ticks
+                       for name, (ns, ticks, _) in measured([os.getpid()], 2, how).items()}
+            rows = [cost(argv, seconds, how, idle_ns) for _ in range(runs)]
+            for name in rows[0]:
+                show("BPF, worst stack: by %s" % how if name == "ours" else "  " + name,
+                     "%.1f us a sample" % (statistics.median(row[name] for row in rows) / 1e3))
 
 
 def whole_stacks(show, seconds):
@@ -119,5 +135,6 @@ def perf_share(show, seconds):
 
 def unwind(show, seconds, runs):
     costs(show, seconds, runs)
+    worst(show, seconds, runs)
     whole_stacks(show, seconds)
     perf_share(show, seconds)
