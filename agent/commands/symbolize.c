@@ -19,17 +19,9 @@ DEFINE_AUTO(symbolize_process);
 
 enum { IMAGE_BYTES = 128 }; /* of the name of a kernel module or a BPF program */
 
-/* A file, and its index, which may have only some addresses. */
-struct file_source {
-	struct symbolize_indexes *indexes;
-	const char *path;
-	struct index *index;
-	struct symbolize_addresses known; /* those of the input so far */
-};
-
 /* The source of the addresses; exactly one of these is set. */
 struct source {
-	struct file_source *file;
+	struct symbolize_named_file *file;
 	struct symbolize_process *process;
 	struct symbolize_kernel *kernel;
 };
@@ -74,33 +66,6 @@ static bool symbolize_parse_address(
 	return !errno && (!*end || parse_image(end, image));
 }
 
-static int by_address(const void *a, const void *b)
-{
-	const uint64_t *x = a, *y = b;
-
-	return (*x > *y) - (*x < *y);
-}
-
-/*
- * Looks ADDRESS up. An index of some addresses is replaced by one of all if it has no name for it:
- * others may be asked for, and the tables that say which units have which code may be incomplete.
- */
-static size_t file_lookup(struct file_source *file, uint64_t address, struct index_frame *frames)
-{
-	const struct symbolize_addresses *known = &file->known;
-	bool is_part = index_sources(file->index) & INDEX_SOURCE_ASKED;
-	struct index *whole;
-	size_t count = 0;
-
-	if (!is_part || bsearch(&address, known->items, known->count, sizeof(address), by_address))
-		count = index_lookup(file->index, address, frames, INDEX_MAX_FRAMES);
-	if (count || !is_part || symbolize_index_of_file(file->indexes, file->path, NULL, &whole))
-		return count;
-	index_destroy(file->index);
-	file->index = whole;
-	return index_lookup(whole, address, frames, INDEX_MAX_FRAMES);
-}
-
 static void symbolize_look_up(struct source *source, uint64_t address, const char *image,
 	struct symbolize_answer *ret_answer)
 {
@@ -114,7 +79,7 @@ static void symbolize_look_up(struct source *source, uint64_t address, const cha
 	}
 	ret_answer->module = source->file->path;
 	ret_answer->name_module = false;
-	ret_answer->count = file_lookup(source->file, address, ret_answer->frames);
+	ret_answer->count = symbolize_file_lookup(source->file, address, ret_answer->frames);
 }
 
 static void answer_line(
@@ -194,28 +159,27 @@ static void know_line(void *context, const char *line)
 		known->items[known->count++] = address;
 }
 
-static void know_addresses(struct symbolize_input *input, struct symbolize_addresses *known)
+static void know_addresses(struct symbolize_named_file *file, struct symbolize_input *input)
 {
-	if (!symbolize_input_peek(input, ARRAY_SIZE(known->items), know_line, known))
-		known->count = 0;
-	qsort(known->items, known->count, sizeof(known->items[0]), by_address);
+	if (!symbolize_input_peek(input, ARRAY_SIZE(file->known.items), know_line, &file->known))
+		file->known.count = 0;
+	symbolize_file_sort(file);
 }
 
 static int answer_file(struct symbolize_indexes *indexes, const struct symbolize_style *style,
 	const char *path, struct symbolize_input *input)
 {
-	struct file_source file = { .indexes = indexes, .path = path };
-	int status;
+	autocall(symbolize_file_close) struct symbolize_named_file file = { .fd = -1 };
 
-	if (!indexes->wants_functions)
-		know_addresses(input, &file.known);
-	if (symbolize_index_of_file(indexes, path, &file.known, &file.index))
+	if (symbolize_file_open(indexes, path, &file))
 		return EXIT_FAILED;
-	status = indexes->wants_functions
-			 ? answer_functions(path, file.index)
-			 : answer_lines(&(struct source){ .file = &file }, style, input);
-	index_destroy(file.index);
-	return status;
+	if (file.may_be_big && !indexes->wants_functions)
+		know_addresses(&file, input);
+	if (symbolize_file_index(&file))
+		return EXIT_FAILED;
+	if (indexes->wants_functions)
+		return answer_functions(path, file.index);
+	return answer_lines(&(struct source){ .file = &file }, style, input);
 }
 
 static int answer_kernel(struct symbolize_indexes *indexes, const struct config *config,

@@ -67,18 +67,48 @@ int symbolize_index(struct symbolize_indexes *indexes, const struct module_id *i
  */
 int symbolize_index_of_id(const struct symbolize_indexes *indexes, const struct build_id *id,
 	const char *name, struct index **ret_index);
+/*
+ * Opens the file at PATH, which it identifies by device, inode, mtime and size: a stripped file and
+ * its unstripped twin share their build ID. Prints errors to stderr.
+ */
+int symbolize_open(const char *path, int *ret_fd, struct module_id *ret_id);
+/* Like symbolize_index() for the file at PATH. */
+int symbolize_index_of_file(
+	struct symbolize_indexes *indexes, const char *path, struct index **ret_index);
+
+/* ---- symbolize_file.c ---------------------------------------------------------------------- */
 /* Addresses, ascending. */
 struct symbolize_addresses {
 	uint64_t items[SANDBOX_ADDRESSES_MAX];
 	size_t count;
 };
+struct symbolize_named_file {
+	struct symbolize_indexes *indexes; /* borrowed */
+	const char *path; /* as the user wrote it; borrowed */
+	char *whole_path; /* NULL: unknown */
+	int fd;
+	struct module_id id;
+	struct index *index; /* NULL before symbolize_file_index() */
+	bool may_be_big; /* a part of its index may be worth having */
+	bool has_failed; /* the whole index cannot be made */
+	struct symbolize_addresses known; /* of the input: the index has them */
+};
+int symbolize_file_open(
+	struct symbolize_indexes *indexes, const char *path, struct symbolize_named_file *ret_file);
+void symbolize_file_close(struct symbolize_named_file *file);
+/* To be called when addresses were appended to the known ones. */
+void symbolize_file_sort(struct symbolize_named_file *file);
 /*
- * Like symbolize_index() for the file at PATH, identified by device, inode, mtime and size: a
- * stripped file and its unstripped twin share their build ID. Of a big file that has no index yet,
- * the index has only ADDRESSES, if there are any (NULL = none).
+ * Gets the index: of a big file that has none yet only the known addresses, if there are any.
+ * Prints errors to stderr.
  */
-int symbolize_index_of_file(struct symbolize_indexes *indexes, const char *path,
-	const struct symbolize_addresses *addresses, struct index **ret_index);
+int symbolize_file_index(struct symbolize_named_file *file);
+/*
+ * As index_lookup(). Has the whole index made for code that is not among the known addresses, or
+ * that has no name without it.
+ */
+size_t symbolize_file_lookup(
+	struct symbolize_named_file *file, uint64_t address, struct index_frame *frames);
 
 /* ---- symbolize_functions.c ----------------------------------------------------------------- */
 /*

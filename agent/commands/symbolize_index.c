@@ -29,7 +29,7 @@ enum { LOOK_MS = 1000, MAX_IDLE_LOOKS = 10 };
 
 DEFINE_AUTO(index);
 
-static int open_file(const char *path, int *ret_fd, struct module_id *ret_id)
+int symbolize_open(const char *path, int *ret_fd, struct module_id *ret_id)
 {
 	autoclose int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 	/* Without the build ID: a stripped file and its unstripped twin share it. */
@@ -407,19 +407,17 @@ int symbolize_index_of_id(const struct symbolize_indexes *indexes, const struct 
 	return 0;
 }
 
-int symbolize_index_of_file(struct symbolize_indexes *indexes, const char *path,
-	const struct symbolize_addresses *addresses, struct index **ret_index)
+int symbolize_index_of_file(
+	struct symbolize_indexes *indexes, const char *path, struct index **ret_index)
 {
 	autofree char *whole = realpath(path, NULL);
 	autoclose int fd = -1;
 	struct module_id id;
-	int err = open_file(path, &fd, &id);
+	int err = symbolize_open(path, &fd, &id);
 	const struct symbolize_file file = {
 		.path = whole ? whole : path,
 		.elf_fd = fd,
 		.root_fd = -1,
-		.addresses = addresses ? addresses->items : NULL,
-		.address_count = addresses ? addresses->count : 0,
 	};
 
 	return err ? err : symbolize_index(indexes, &id, &file, ret_index);

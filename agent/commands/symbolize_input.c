@@ -37,8 +37,10 @@ static void input_read(struct symbolize_input *in)
 {
 	ssize_t got;
 
-	memmove(in->bytes, in->bytes + in->first, in->size - in->first);
+	if (in->first)
+		memmove(in->bytes, in->bytes + in->first, in->size - in->first);
 	in->size -= in->first;
+	in->searched -= MIN(in->searched, in->first);
 	in->first = 0;
 	/* One byte more, for the end of a last line without newline. */
 	in->error = array_reserve(in->bytes, in->room, in->size + READ_BYTES + 1, SIZE_MAX / 2);
@@ -70,12 +72,23 @@ static char *line_end(const struct symbolize_input *in, size_t from)
 	return in->bytes + in->size;
 }
 
+/* Returns the end of the next line, reading on until it is there; NULL if none is left. */
+static char *next_line_end(struct symbolize_input *in)
+{
+	char *end;
+
+	while (!(end = line_end(in, MAX(in->first, in->searched))) && !in->ended) {
+		in->searched = in->size;
+		input_read(in);
+	}
+	/* The last line may have no newline. */
+	return end || in->first >= in->size ? end : line_end(in, in->first);
+}
+
 char *symbolize_input_take(struct symbolize_input *in)
 {
-	char *line, *end;
+	char *end = next_line_end(in), *line;
 
-	while (!(end = line_end(in, in->first)) && !in->ended)
-		input_read(in);
 	if (!end)
 		return NULL;
 	line = in->bytes + in->first;
@@ -101,8 +114,7 @@ bool symbolize_input_peek(
 	size_t at = in->first, count = 0;
 	char *end;
 
-	while (!line_end(in, in->first) && !in->ended)
-		input_read(in);
+	(void)next_line_end(in);
 	while (in->size - in->first < AHEAD_BYTES && can_read(in))
 		input_read(in);
 	for (at = in->first; (end = line_end(in, at)); count++) {

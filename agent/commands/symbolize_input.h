@@ -14,6 +14,7 @@ struct symbolize_input {
 	int error; /* of reading, -errno; then the input ends */
 	char *bytes;
 	size_t first, size, room; /* [first, size) are not yet taken */
+	size_t searched; /* no line ends in [first, searched) */
 };
 
 void symbolize_input_init(struct symbolize_input *in, int fd);
@@ -22,7 +23,8 @@ void symbolize_input_deinit(struct symbolize_input *in);
 char *symbolize_input_take(struct symbolize_input *in);
 /*
  * Waits for a line, then reads what is there already. Passes each whole line of it, without taking
- * it, to FN, which may not keep it. Returns false if there are more than MAX.
+ * it, to FN, which may not keep it. Returns false if there are more than MAX, or more bytes than
+ * are read ahead.
  */
 typedef void symbolize_line_fn(void *context, const char *line);
 bool symbolize_input_peek(

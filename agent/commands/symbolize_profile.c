@@ -133,7 +133,7 @@ static struct index *index_of_file(
 		build_id_equal(index_build_id(index), wanted))
 		return index;
 	index_destroy(take(index));
-	if (symbolize_index_of_file(indexes, path, NULL, &index))
+	if (symbolize_index_of_file(indexes, path, &index))
 		return NULL;
 	if (!build_id_equal(index_build_id(index), wanted))
 		index_destroy(take(index));
@@ -148,7 +148,7 @@ static struct index *index_of_go_file(
 	autoclose int fd = -1;
 
 	if (!*wanted || path[0] != '/' || open_here(path, &fd) ||
-		symbolize_index_of_file(indexes, path, NULL, &index))
+		symbolize_index_of_file(indexes, path, &index))
 		return NULL;
 	if (strcmp(index_text_build_id(index), wanted) != 0)
 		index_destroy(take(index));

@@ -211,12 +211,14 @@ static int (*const sources[])(struct source_build *b) = {
 	code_read_functions,
 };
 
-/* For names of some addresses. */
+/*
+ * For names of some addresses. Where functions without a size end only the whole index knows, from
+ * unwind tables and code: here they name nothing.
+ */
 static int (*const asked_sources[])(struct source_build *b) = {
 	runtime_sources_names,
 	read_dwarf,
 	read_symbols,
-	read_extents,
 	read_facts,
 };
 

@@ -102,7 +102,8 @@ static int add_symbol(const struct symbol_table *t, const Elf64_Sym *symbol)
 	size_t length;
 	int err;
 
-	if (!symbols_is_code(t, symbol, &limit))
+	if (!writer_asks_symbol(t->writer, symbol->st_value, symbol->st_size) ||
+		!symbols_is_code(t, symbol, &limit))
 		return 0;
 	if (symbol->st_value >= t->skip->low && symbol->st_value < t->skip->high)
 		return 0;

@@ -26,7 +26,10 @@
 #include "symbolizer/sandboxed/gather.h"
 #include "symbolizer/sandboxed/note_child.h"
 
-enum { SCRATCH_SHARE = 4 }; /* of what is free: the others have some, too */
+enum {
+	SCRATCH_SHARE = 4, /* a fourth of what is free: other writers need space, too */
+	ZFS_SUPER_MAGIC = 0x2fc12fc1,
+};
 static const uint64_t SCRATCH_MAX_BYTES = UINT64_C(512) << 20;
 
 /* Parses `ROLE.CRC,` entries after an optional `f` and `?`, as sandbox.c writes them. */
@@ -105,15 +108,26 @@ static int reopen_files(struct sandbox_files *files)
 	return err;
 }
 
-/* Returns how many bytes of FD's file system may be used for a while: none if they are memory. */
+/* Neither in memory, nor behind a server that may not answer or that loses what was written. */
+static bool is_on_disk(const struct statfs *fs)
+{
+	static const uint32_t kinds[] = { EXT4_SUPER_MAGIC, XFS_SUPER_MAGIC, BTRFS_SUPER_MAGIC,
+		F2FS_SUPER_MAGIC, ZFS_SUPER_MAGIC };
+
+	for (size_t i = 0; i < ARRAY_SIZE(kinds); i++)
+		if ((uint32_t)fs->f_type == kinds[i])
+			return true;
+	return false;
+}
+
+/* Returns how many bytes of FD's file system may be used for a while. */
 static uint64_t room_for_scratch(int fd)
 {
 	struct rlimit file_size;
 	struct statfs fs;
 	uint64_t room;
 
-	if (fstatfs(fd, &fs) || getrlimit(RLIMIT_FSIZE, &file_size) || fs.f_type == TMPFS_MAGIC ||
-		fs.f_type == RAMFS_MAGIC || fs.f_type == HUGETLBFS_MAGIC)
+	if (fstatfs(fd, &fs) || getrlimit(RLIMIT_FSIZE, &file_size) || !is_on_disk(&fs))
 		return 0;
 	room = (uint64_t)fs.f_bavail / SCRATCH_SHARE * (uint64_t)fs.f_bsize;
 	return MIN(MIN(room, SCRATCH_MAX_BYTES), (uint64_t)file_size.rlim_cur);

@@ -21,7 +21,7 @@
 #include "tests/unit/bytes.h"
 #include "tests/unit/elf_writer.h"
 
-enum { ZLIB = 1, ZSTD = 2, BYTES = 20 << 20, HEADER_BYTES = 24 };
+enum { ZLIB = 1, ZSTD = 2, ZSTD_FRAMES = 3, BYTES = 20 << 20, HEADER_BYTES = 24 };
 
 struct fixture {
 	uint8_t *text; /* BYTES, worth compressing */
@@ -59,12 +59,26 @@ static int teardown(void **state)
 	return 0;
 }
 
+/* As lld does: a frame for each MiB. The last one is skippable. */
+static size_t packed_in_frames(const struct fixture *f, uint8_t *out, size_t size)
+{
+	static const uint8_t skippable[] = { 0x50, 0x2a, 0x4d, 0x18, 3, 0, 0, 0, 1, 2, 3 };
+	size_t used = 0;
+
+	for (size_t at = 0; at < BYTES; at += 1 << 20)
+		used += ZSTD_compress(out + used, size - used, f->text + at, 1 << 20, 1);
+	memcpy(out + used, skippable, sizeof(skippable));
+	return used + sizeof(skippable);
+}
+
 static size_t packed_bytes(const struct fixture *f, uint32_t method, uint8_t *out, size_t size)
 {
 	struct libdeflate_compressor *c;
 
 	if (method == ZSTD)
 		return ZSTD_compress(out, size, f->text, BYTES, 1);
+	if (method == ZSTD_FRAMES)
+		return packed_in_frames(f, out, size);
 	c = libdeflate_alloc_compressor(1);
 	size = libdeflate_zlib_compress(c, f->text, BYTES, out, size);
 	libdeflate_free_compressor(c);
@@ -80,7 +94,7 @@ static struct buffer packed(const struct fixture *f, uint32_t method, uint64_t c
 
 	assert_true(size > cut);
 	buffer_init(&b, BYTES + HEADER_BYTES);
-	put_u32(&b, method);
+	put_u32(&b, method == ZLIB ? ZLIB : ZSTD);
 	put_u32(&b, 0);
 	put_u64(&b, claimed);
 	put_u64(&b, 1);
@@ -156,7 +170,8 @@ static void a_section_of_another_size_is_empty(void **state)
 		size_t cut;
 	} cases[] = { { ZLIB, BYTES - 1, 0 }, { ZLIB, BYTES + 1, 0 }, { ZLIB, BYTES, 1 },
 		{ ZLIB, BYTES, 100000 }, { ZSTD, BYTES - 1, 0 }, { ZSTD, BYTES + 1, 0 },
-		{ ZSTD, BYTES, 1 }, { ZSTD, BYTES, 100000 } };
+		{ ZSTD, BYTES, 1 }, { ZSTD, BYTES, 100000 }, { ZSTD_FRAMES, BYTES - 1, 0 },
+		{ ZSTD_FRAMES, BYTES + 1, 0 }, { ZSTD_FRAMES, BYTES, 12 } };
 	struct fixture *f = *state;
 
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
@@ -166,10 +181,30 @@ static void a_section_of_another_size_is_empty(void **state)
 		open_image(f, &b, NULL);
 		c = elf_image_bytes(f->image, ".debug_info");
 		assert_int_equal(cursor_left(&c), 0);
-		assert_int_equal(f->scratch.used, 0);
+		assert_int_equal(file_bytes(f), 0);
 		elf_image_destroy(f->image);
 		f->image = NULL;
 	}
+}
+
+static void many_frames_are_one_section(void **state)
+{
+	struct fixture *f = *state;
+	struct buffer frames = packed(f, ZSTD_FRAMES, BYTES, 0);
+
+	open_image(f, &frames, NULL);
+	assert_text(f, ".debug_info");
+	assert_int_equal(file_bytes(f), BYTES);
+}
+
+/* The index is written there next. */
+static void what_is_left_of_a_failure_is_cleared(void **state)
+{
+	struct fixture *f = *state;
+
+	assert_int_equal(pwrite(f->scratch.fd, "left", 4, 100), 4);
+	assert_int_equal(scratch_clear(&f->scratch), 0);
+	assert_int_equal(file_bytes(f), 0);
 }
 
 static void without_room_in_the_file_memory_has_the_section(void **state)
@@ -207,6 +242,8 @@ int main(void)
 	static const struct CMUnitTest tests[] = {
 		CASE(big_sections_are_in_the_file_one_after_the_other),
 		CASE(a_section_of_another_size_is_empty),
+		CASE(many_frames_are_one_section),
+		CASE(what_is_left_of_a_failure_is_cleared),
 		CASE(without_room_in_the_file_memory_has_the_section),
 		CASE(a_file_that_cannot_be_written_is_not_needed),
 	};

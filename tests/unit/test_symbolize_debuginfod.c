@@ -213,7 +213,7 @@ static const char *name_in_program(struct world *w)
 	int before = begin_reading(file), err;
 	struct index *index = NULL;
 
-	err = symbolize_index_of_file(&w->indexes, below("bare"), NULL, &index);
+	err = symbolize_index_of_file(&w->indexes, below("bare"), &index);
 	end_reading(w, file, before);
 	assert_int_equal(err, 0);
 	return name_of(index);

@@ -43,6 +43,28 @@ static void a_range_is_asked_for_if_it_covers_an_address(void **state)
 		}
 }
 
+static void a_symbol_matters_if_it_covers_an_address_or_names_what_does(void **state)
+{
+	static const struct writer_node node = { .parent = WRITER_NONE };
+	autocall(auto_index_writer_destroy) struct index_writer *w = index_writer_create();
+	uint32_t number;
+
+	(void)state;
+	assert_non_null(w);
+	assert_int_equal(writer_code(w, 0x800, 0x4000), 0);
+	assert_true(writer_asks_symbol(w, 0x900, 0));
+	writer_ask(w, asked, ARRAY_SIZE(asked));
+	assert_true(writer_asks_symbol(w, 0xf00, 0x101));
+	assert_false(writer_asks_symbol(w, 0xf00, 0x100));
+	assert_false(writer_asks_symbol(w, 0x1000, 0));
+	assert_false(writer_asks_symbol(w, 0x1000, UINT64_MAX));
+	assert_int_equal(writer_node(w, &node, &number), 0);
+	assert_int_equal(writer_range(w, number, 0xf00, 0x1001), 0);
+	assert_int_equal(writer_range(w, number, 0xe00, 0xf00), 0);
+	assert_true(writer_asks_symbol(w, 0xf00, 0x10));
+	assert_false(writer_asks_symbol(w, 0xe00, 0x10));
+}
+
 static void without_an_address_nothing_is_left_out(void **state)
 {
 	autocall(auto_index_writer_destroy) struct index_writer *w = index_writer_create();
@@ -58,6 +80,7 @@ int main(void)
 {
 	static const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_range_is_asked_for_if_it_covers_an_address),
+		cmocka_unit_test(a_symbol_matters_if_it_covers_an_address_or_names_what_does),
 		cmocka_unit_test(without_an_address_nothing_is_left_out),
 	};
 

@@ -66,15 +66,15 @@ static uint32_t resolver_count_switch_frames(
 }
 
 /*
- * Whether frame I is where an interrupt or an exception came, and not a return address: the frame
- * inside of it is their entry code, which nothing calls.
+ * Whether frame I is an interrupted instruction and not a return address: the next inner frame is
+ * the entry code of interrupts and exceptions, which nothing calls.
  */
 static bool resolver_was_interrupted(
 	const struct kallsyms *kallsyms, const struct abi_stack *raw, uint32_t i)
 {
 	const struct kallsyms_marks *marks = kallsyms ? kallsyms_marks(kallsyms) : NULL;
 
-	return marks && i && raw->frames[i - 1] >= marks->entry &&
+	return marks && marks->entry && i && raw->frames[i - 1] >= marks->entry &&
 	       raw->frames[i - 1] < marks->entry_end;
 }
 

@@ -12,6 +12,7 @@ enum {
 	ARANGES_VERSION = 2,
 	LENGTH_64BIT = 0xffffffff,
 	TUPLE_BYTES = 16, /* an address and a length */
+	SET_STEPS = 64, /* of work */
 };
 
 enum unit_state { UNIT_NOT_LISTED, UNIT_UNASKED, UNIT_ASKED };
@@ -20,26 +21,53 @@ struct asked {
 	struct dwarf *d;
 	struct index_writer *w;
 	uint8_t *states; /* enum unit_state, one for each unit */
+	const uint64_t *addresses;
+	size_t address_count;
+	bool *listed; /* by address: some unit has it, says .debug_aranges */
 };
 
-/* Reads the pairs of one set (DWARF 5, 6.1.2). */
-static enum unit_state pairs_state(struct asked *a, struct cursor *c)
+/* Notes which addresses are in [LOW, HIGH). */
+static void note_listed(struct asked *a, uint64_t low, uint64_t high)
+{
+	size_t first = 0, end = a->address_count;
+
+	while (first < end) {
+		size_t middle = first + (end - first) / 2;
+
+		if (a->addresses[middle] < low)
+			first = middle + 1;
+		else
+			end = middle;
+	}
+	for (; first < a->address_count && a->addresses[first] < high; first++)
+		a->listed[first] = true;
+}
+
+/*
+ * Reads the tuples of one set (DWARF 5, 6.1.2). A pair of zeros may be one of many, of a function
+ * without code that the linker discarded.
+ */
+static enum unit_state tuples_state(struct asked *a, struct cursor *c)
 {
 	enum unit_state state = UNIT_NOT_LISTED;
 
-	while (cursor_left(c) >= TUPLE_BYTES && work_spend(a->d->work, TUPLE_BYTES)) {
+	while (cursor_left(c) >= TUPLE_BYTES) {
 		uint64_t low = cursor_u64(c), size = cursor_u64(c), high;
 
-		if (!low && !size)
-			break;
-		if (!__builtin_add_overflow(low, size, &high) && writer_is_asked(a->w, low, high))
-			return UNIT_ASKED;
-		state = UNIT_UNASKED;
+		if (!work_spend(a->d->work, TUPLE_BYTES))
+			return UNIT_NOT_LISTED;
+		if (!size || __builtin_add_overflow(low, size, &high))
+			continue;
+		state = MAX(state, UNIT_UNASKED);
+		if (!writer_is_asked(a->w, low, high))
+			continue;
+		state = UNIT_ASKED;
+		note_listed(a, low, high);
 	}
 	return state;
 }
 
-/* Reads the set at C, with one unit's addresses, and skips it; false if it has no end. */
+/* Reads the set at C, with one unit's addresses, and skips it; false if nothing can follow. */
 static bool read_set(struct asked *a, struct cursor *c)
 {
 	const uint64_t start = cursor_offset(c);
@@ -55,7 +83,7 @@ static bool read_set(struct asked *a, struct cursor *c)
 		length = cursor_u64(c);
 	}
 	set = *c;
-	if (!cursor_skip(c, length) || !length)
+	if (!cursor_skip(c, length) || !length || !work_spend(a->d->work, SET_STEPS))
 		return false;
 	set.end = c->at;
 	if (cursor_u16(&set) != ARANGES_VERSION)
@@ -63,14 +91,23 @@ static bool read_set(struct asked *a, struct cursor *c)
 	offset = cursor_unsigned(&set, offset_size);
 	address_size = cursor_u8(&set);
 	segment_size = cursor_u8(&set);
-	/* The pairs are aligned, counted from the start of the set. */
+	/* The tuples are aligned, counted from the start of the set. */
 	cursor_skip(&set, -(cursor_offset(&set) - start) % TUPLE_BYTES);
 	u = dwarf_unit_at(a->d, offset);
 	if (set.bad || address_size != 8 || segment_size || !u || u->format.base != offset)
 		return true;
-	state = pairs_state(a, &set);
+	state = tuples_state(a, &set);
 	known = &a->states[u - a->d->units];
 	*known = MAX(*known, (uint8_t)state);
+	return true;
+}
+
+/* Whether each address in code is in some unit that .debug_aranges lists. */
+static bool all_are_listed(const struct asked *a)
+{
+	for (size_t i = 0; i < a->address_count; i++)
+		if (!a->listed[i] && dwarf_is_code(a->d, a->addresses[i]))
+			return false;
 	return true;
 }
 
@@ -108,19 +145,26 @@ static int look_into(const struct asked *a, struct dwarf_unit *u, bool *ret_aske
 
 int dwarf_asked_units(struct dwarf *d, struct index_writer *w, bool **ret_asked)
 {
+	struct asked a = { .d = d, .w = w };
 	autofree uint8_t *states = calloc(d->unit_count + 1, sizeof(*states));
 	autofree bool *asked = calloc(d->unit_count + 1, sizeof(*asked));
-	struct asked a = { .d = d, .w = w, .states = states };
+	autofree bool *listed = NULL;
 	struct cursor sets = d->sections.aranges;
+	bool is_complete;
 	int err = 0;
 
-	if (!states || !asked)
+	a.addresses = writer_asked(w, &a.address_count);
+	listed = calloc(a.address_count + 1, sizeof(*listed));
+	if (!states || !asked || !listed)
 		return -ENOMEM;
+	a.states = states;
+	a.listed = listed;
 	while (cursor_left(&sets) && read_set(&a, &sets))
 		;
+	is_complete = all_are_listed(&a);
 	for (size_t i = 0; i < d->unit_count && !err; i++) {
 		asked[i] = states[i] == UNIT_ASKED;
-		if (states[i] == UNIT_NOT_LISTED)
+		if (!asked[i] && (states[i] == UNIT_NOT_LISTED || !is_complete))
 			err = look_into(&a, &d->units[i], &asked[i]);
 	}
 	if (!err)

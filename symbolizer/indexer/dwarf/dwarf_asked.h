@@ -5,6 +5,7 @@
 
 /*
  * *RET_ASKED, allocated, has for each unit of D whether it may have code at one of the addresses
- * that W is asked for. Units that .debug_aranges does not list are opened. Returns -ENOMEM.
+ * that W is asked for. Units that .debug_aranges does not list are opened; all are if it lists not
+ * all of the code that is asked for. Returns -ENOMEM.
  */
 int dwarf_asked_units(struct dwarf *d, struct index_writer *w, bool **ret_asked);

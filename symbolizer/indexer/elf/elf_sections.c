@@ -185,7 +185,8 @@ static bool inflate_to_scratch(struct elf_image *image, struct image_section *se
 {
 	int err;
 
-	if (!scratch_takes(image->scratch, size) ||
+	/* What is relocated is copied. */
+	if (image->type == ET_REL || !scratch_takes(image->scratch, size) ||
 		(method != COMPRESSED_ZLIB && method != COMPRESSED_ZSTD))
 		return false;
 	err = scratch_inflate(image->scratch, image, in,

@@ -5,18 +5,19 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 #include <zlib.h>
 #include <zstd.h>
 #include <zstd_errors.h>
 
 #include "base/cleanup.h"
+#include "base/io.h"
 
 enum {
 	LEAST_BYTES = 16 << 20, /* smaller sections stay in memory */
 	PIECE_BYTES = 256 << 10, /* that are read, and written, at a time */
 	FORGET_BYTES = 8 << 20, /* of what was read are given back at a time */
-	PAGE_BYTES = 4096, /* at least a page of any machine that we support */
 	/* 32 MB, of what a stream may refer back to; zstd's highest usual level asks for 8. */
 	ZSTD_WINDOW_LOG = 25,
 };
@@ -108,20 +109,24 @@ static int inflate_zlib_to(struct inflation *f)
 	return err;
 }
 
+/* A section may be many frames: lld and mold compress a megabyte at a time. */
 static int run_zstd(struct inflation *f, ZSTD_DCtx *context)
 {
 	ZSTD_inBuffer in = { 0 };
-	size_t left = 1;
+	size_t left = 1; /* 0: at the end of a frame */
 
-	while (left) {
+	for (;;) {
 		ZSTD_outBuffer out = { f->piece, PIECE_BYTES, 0 };
-		size_t before = in.pos;
+		size_t before;
 		int err;
 
 		if (in.pos == in.size) {
 			in.src = inflation_take(f, &in.size);
-			in.pos = before = 0;
+			in.pos = 0;
 		}
+		if (!in.size && !left)
+			return 0;
+		before = in.pos;
 		left = ZSTD_decompressStream(context, &out, &in);
 		if (ZSTD_getErrorCode(left) == ZSTD_error_frameParameter_windowTooLarge)
 			return -E2BIG;
@@ -131,7 +136,6 @@ static int run_zstd(struct inflation *f, ZSTD_DCtx *context)
 		if (err)
 			return err;
 	}
-	return 0;
 }
 
 static int inflate_zstd_to(struct inflation *f)
@@ -144,6 +148,23 @@ static int inflate_zstd_to(struct inflation *f)
 		err = run_zstd(f, context);
 	ZSTD_freeDCtx(context);
 	return err;
+}
+
+static int map_inflated(struct inflation *f, void **ret_map)
+{
+	uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
+	struct elf_scratch *scratch = f->scratch;
+	void *map;
+
+	if (f->at != f->end)
+		return -EBADMSG;
+	map = mmap(NULL, f->end - scratch->used, PROT_READ, MAP_SHARED, scratch->fd,
+		(off_t)scratch->used);
+	if (map == MAP_FAILED)
+		return -errno;
+	scratch->used = (f->end + page - 1) & ~(page - 1);
+	*ret_map = map;
+	return 0;
 }
 
 int scratch_inflate(struct elf_scratch *scratch, const struct elf_image *image, struct cursor in,
@@ -159,29 +180,28 @@ int scratch_inflate(struct elf_scratch *scratch, const struct elf_image *image, 
 		.forgotten = in.at,
 		.piece = piece,
 	};
-	void *map;
 	int err;
 
 	if (!piece)
 		return -ENOMEM;
 	err = method == SCRATCH_ZLIB ? inflate_zlib_to(&f) : inflate_zstd_to(&f);
 	elf_image_forget(image, f.forgotten, (size_t)(f.in.at - f.forgotten));
-	if (err)
-		return err;
-	if (f.at != f.end)
-		return -EBADMSG;
-	map = mmap(NULL, size, PROT_READ, MAP_SHARED, scratch->fd, (off_t)scratch->used);
-	if (map == MAP_FAILED)
-		return -errno;
-	scratch->used = (f.end + PAGE_BYTES - 1) & ~(uint64_t)(PAGE_BYTES - 1);
-	*ret_map = map;
-	return 0;
+	if (!err)
+		err = map_inflated(&f, ret_map);
+	/* What was written of it would stay in the way of others, and before the index. */
+	if (err && ftruncate(scratch->fd, (off_t)scratch->used))
+		scratch->limit = 0;
+	return err;
 }
 
 int scratch_clear(struct elf_scratch *scratch)
 {
-	if (scratch->used && ftruncate(scratch->fd, 0))
-		return -errno;
+	struct stat st;
+
+	int err = io_fstat(scratch->fd, &st);
+
+	if (err)
+		return err;
 	scratch->used = 0;
-	return 0;
+	return st.st_size && ftruncate(scratch->fd, 0) ? -errno : 0;
 }

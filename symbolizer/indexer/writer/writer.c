@@ -29,6 +29,7 @@ struct index_writer *index_writer_create(void)
 	if (!w)
 		return NULL;
 	map_init(&w->file_numbers, MAX_FILES);
+	map_init(&w->asked_starts, MAX_RANGES);
 	if (intern_init(&w->strings, MAX_STRINGS, MAX_STRING_BYTES) ||
 		array_reserve(w->files, w->file_capacity, 1, MAX_FILES)) {
 		index_writer_destroy(w);
@@ -46,6 +47,7 @@ void index_writer_destroy(struct index_writer *w)
 	free(w->code);
 	intern_deinit(&w->strings);
 	map_deinit(&w->file_numbers);
+	map_deinit(&w->asked_starts);
 	free(w->files);
 	free(w->nodes);
 	free(w->ranges);
@@ -210,6 +212,22 @@ bool writer_asks(const struct index_writer *w)
 	return w->asked;
 }
 
+bool writer_asks_symbol(struct index_writer *w, uint64_t address, uint64_t size)
+{
+	uint64_t end, found;
+
+	if (!w->asked)
+		return true;
+	return size && !__builtin_add_overflow(address, size, &end) &&
+	       (writer_is_asked(w, address, end) || map_get(&w->asked_starts, address, &found));
+}
+
+const uint64_t *writer_asked(const struct index_writer *w, size_t *ret_count)
+{
+	*ret_count = w->asked_count;
+	return w->asked;
+}
+
 bool writer_is_asked(struct index_writer *w, uint64_t low, uint64_t high)
 {
 	size_t first = 0, end = w->asked_count;
@@ -284,6 +302,9 @@ int writer_range(struct index_writer *w, uint32_t node, uint64_t low, uint64_t h
 	if (low >= high || !writer_code_offset(w, low, &offset, &end) ||
 		!writer_is_asked(w, low, high))
 		return 0;
+	err = w->asked ? map_set(&w->asked_starts, low, 1) : 0;
+	if (err)
+		return err;
 	err = array_reserve(w->ranges, w->range_capacity, w->range_count + 1, MAX_RANGES);
 	if (err)
 		return err;

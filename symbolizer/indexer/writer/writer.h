@@ -58,6 +58,12 @@ struct work *writer_work(struct index_writer *w);
  */
 void writer_ask(struct index_writer *w, const uint64_t *addresses, size_t count);
 bool writer_asks(const struct index_writer *w);
+const uint64_t *writer_asked(const struct index_writer *w, size_t *ret_count);
+/*
+ * Whether a symbol matters, once the functions are known: it covers an address, or may name a
+ * function that does. Where one without a size ends only the whole index knows.
+ */
+bool writer_asks_symbol(struct index_writer *w, uint64_t address, uint64_t size);
 /* Whether an address in [low, high) needs an answer. Fastest if asked in ascending order. */
 bool writer_is_asked(struct index_writer *w, uint64_t low, uint64_t high);
 

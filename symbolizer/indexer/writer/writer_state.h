@@ -67,6 +67,7 @@ struct index_writer {
 	const uint64_t *asked; /* addresses; NULL = all of the code */
 	size_t asked_count;
 	uint64_t unasked, unasked_end; /* a range without any of them */
+	struct map asked_starts; /* where nodes' ranges start that cover one */
 
 	struct intern strings;
 	struct map file_numbers; /* string → number in `files` */
