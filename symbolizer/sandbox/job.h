@@ -19,8 +19,8 @@ struct sandbox_files {
 	uint64_t elf_bytes; /* its size, for the limits of the builder */
 	int output_fd; /* empty; written */
 	/*
-	 * So many bytes of the output's file may be used meanwhile, for what is too big for memory;
-	 * 0: none.
+	 * How much of the output file may hold decompressed sections until the index is written to
+	 * it; 0: nothing.
 	 */
 	uint64_t scratch_bytes;
 	struct debug_files debug_files; /* read if they belong to the ELF file */

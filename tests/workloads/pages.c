@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a walk finds hardest: 250 frames of as many functions, each with a page of stack and, by its
- * alignment, with a page of unwind rules for itself. Spins there for argv[1] seconds, after a line
- * `ready`.
+ * The most expensive stack to unwind: 250 frames of as many functions, each with a page of stack
+ * and, by its alignment, a page of unwind rules of its own. Spins there for argv[1] seconds, after
+ * a line `ready`.
  */
 #include <stdint.h>
 #include <stdio.h>
@@ -47,11 +47,12 @@ static function *const functions[256];
 
 SIXTEEN(0) SIXTEEN(1) SIXTEEN(2) SIXTEEN(3) SIXTEEN(4) SIXTEEN(5) SIXTEEN(6) SIXTEEN(7)
 SIXTEEN(8) SIXTEEN(9) SIXTEEN(a) SIXTEEN(b) SIXTEEN(c) SIXTEEN(d) SIXTEEN(e) SIXTEEN(f)
-	/* clang-format on */
 
-	static function *const functions[256] = { NAMES(0), NAMES(1), NAMES(2), NAMES(3), NAMES(4),
-		NAMES(5), NAMES(6), NAMES(7), NAMES(8), NAMES(9), NAMES(a), NAMES(b), NAMES(c),
-		NAMES(d), NAMES(e), NAMES(f) };
+static function *const functions[256] = {
+	NAMES(0), NAMES(1), NAMES(2), NAMES(3), NAMES(4), NAMES(5), NAMES(6), NAMES(7),
+	NAMES(8), NAMES(9), NAMES(a), NAMES(b), NAMES(c), NAMES(d), NAMES(e), NAMES(f),
+};
+/* clang-format on */
 
 int main(int argc, char **argv)
 {
