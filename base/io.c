@@ -130,6 +130,24 @@ int io_write_all(int fd, const void *bytes, size_t size)
 	return 0;
 }
 
+int io_write_at(int fd, uint64_t off, const void *bytes, size_t size)
+{
+	const char *at = bytes;
+
+	while (size > 0) {
+		ssize_t put = pwrite(fd, at, size, (off_t)off);
+
+		if (put < 0 && errno == EINTR)
+			continue;
+		if (put <= 0)
+			return put ? -errno : -EIO;
+		at += put;
+		off += (uint64_t)put;
+		size -= (size_t)put;
+	}
+	return 0;
+}
+
 int io_replace_file(int dir_fd, const char *path, const void *bytes, size_t size, mode_t mode)
 {
 	char temporary[PATH_MAX];

@@ -37,6 +37,8 @@ int io_fstat(int fd, struct stat *ret_stat);
 uint64_t io_known_bytes(int fd);
 /* Writes all SIZE bytes; retries on EINTR and after short writes. */
 int io_write_all(int fd, const void *bytes, size_t size);
+/* Like io_write_all(), at OFF; the file's position stays. */
+int io_write_at(int fd, uint64_t off, const void *bytes, size_t size);
 /*
  * Replaces PATH atomically: writes a temporary file next to it, fsyncs and renames. MODE as for
  * open(). On failure the temporary file is removed and the old file is unchanged.

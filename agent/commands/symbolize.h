@@ -72,9 +72,6 @@ int symbolize_index_of_id(const struct symbolize_indexes *indexes, const struct 
  * its unstripped twin share their build ID. Prints errors to stderr.
  */
 int symbolize_open(const char *path, int *ret_fd, struct module_id *ret_id);
-/* Like symbolize_index() for the file at PATH. */
-int symbolize_index_of_file(
-	struct symbolize_indexes *indexes, const char *path, struct index **ret_index);
 
 /* ---- symbolize_file.c ---------------------------------------------------------------------- */
 /* Addresses, ascending. */
@@ -104,11 +101,14 @@ void symbolize_file_sort(struct symbolize_named_file *file);
  */
 int symbolize_file_index(struct symbolize_named_file *file);
 /*
- * As index_lookup(). Has the whole index made for code that is not among the known addresses, or
- * that has no name without it.
+ * As index_lookup(). Builds the whole index first if the code is not among the known addresses, or
+ * has no name without it.
  */
 size_t symbolize_file_lookup(
 	struct symbolize_named_file *file, uint64_t address, struct index_frame *frames);
+/* Gets the whole index of the file at PATH. */
+int symbolize_index_of_file(
+	struct symbolize_indexes *indexes, const char *path, struct index **ret_index);
 
 /* ---- symbolize_functions.c ----------------------------------------------------------------- */
 /*

@@ -52,6 +52,15 @@ int symbolize_file_index(struct symbolize_named_file *file)
 	return file_index(file, &file->known, &file->index);
 }
 
+int symbolize_index_of_file(
+	struct symbolize_indexes *indexes, const char *path, struct index **ret_index)
+{
+	autocall(symbolize_file_close) struct symbolize_named_file file = { .fd = -1 };
+	int err = symbolize_file_open(indexes, path, &file);
+
+	return err ? err : file_index(&file, NULL, ret_index);
+}
+
 static int by_address(const void *a, const void *b)
 {
 	const uint64_t *x = a, *y = b;

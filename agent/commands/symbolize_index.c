@@ -406,19 +406,3 @@ int symbolize_index_of_id(const struct symbolize_indexes *indexes, const struct 
 	*ret_index = index;
 	return 0;
 }
-
-int symbolize_index_of_file(
-	struct symbolize_indexes *indexes, const char *path, struct index **ret_index)
-{
-	autofree char *whole = realpath(path, NULL);
-	autoclose int fd = -1;
-	struct module_id id;
-	int err = symbolize_open(path, &fd, &id);
-	const struct symbolize_file file = {
-		.path = whole ? whole : path,
-		.elf_fd = fd,
-		.root_fd = -1,
-	};
-
-	return err ? err : symbolize_index(indexes, &id, &file, ret_index);
-}

@@ -111,7 +111,7 @@ static void pass_line(const char *at, size_t size, symbolize_line_fn *fn, void *
 bool symbolize_input_peek(
 	struct symbolize_input *in, size_t max, symbolize_line_fn *fn, void *context)
 {
-	size_t at = in->first, count = 0;
+	size_t at, count = 0;
 	char *end;
 
 	(void)next_line_end(in);

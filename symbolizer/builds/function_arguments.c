@@ -41,24 +41,15 @@ struct arguments_reading {
 
 /* ---- the question --------------------------------------------------------------------------- */
 
-static int arguments_write_at(int fd, const void *bytes, size_t size, off_t off)
-{
-	ssize_t written = pwrite(fd, bytes, size, off);
-
-	if (written < 0)
-		return -errno;
-	return (size_t)written == size ? 0 : -EIO;
-}
-
 static int arguments_write_question(int fd, const uint64_t *entries, size_t count)
 {
 	const struct arguments_question question = {
 		.magic = ARGUMENTS_QUESTION_MAGIC,
 		.count = (uint32_t)count,
 	};
-	int err = arguments_write_at(fd, &question, sizeof(question), 0);
+	int err = io_write_at(fd, 0, &question, sizeof(question));
 
-	return err ?: arguments_write_at(fd, entries, count * sizeof(entries[0]), sizeof(question));
+	return err ?: io_write_at(fd, sizeof(question), entries, count * sizeof(entries[0]));
 }
 
 /* ---- while the child reads ------------------------------------------------------------------ */

@@ -212,8 +212,8 @@ static int (*const sources[])(struct source_build *b) = {
 };
 
 /*
- * For names of some addresses. Where functions without a size end only the whole index knows, from
- * unwind tables and code: here they name nothing.
+ * For names of some addresses. Without unwind tables nobody knows where symbols without a size end,
+ * so they name nothing.
  */
 static int (*const asked_sources[])(struct source_build *b) = {
 	runtime_sources_names,

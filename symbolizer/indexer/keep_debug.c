@@ -261,23 +261,6 @@ static void change_headers(struct plan *p)
 
 /* ---- writing -------------------------------------------------------------------------------- */
 
-static int keep_debug_write_at(const struct plan *p, uint64_t off, const void *bytes, size_t size)
-{
-	size_t done = 0;
-
-	while (done < size) {
-		ssize_t put = pwrite(
-			p->out, (const char *)bytes + done, size - done, (off_t)(off + done));
-
-		if (put < 0 && errno == EINTR)
-			continue;
-		if (put <= 0)
-			return put ? -errno : -EIO;
-		done += (size_t)put;
-	}
-	return 0;
-}
-
 static int copy(const struct plan *p, uint64_t from, uint64_t to, uint64_t size)
 {
 	autofree uint8_t *block = malloc(BLOCK_BYTES);
@@ -288,7 +271,7 @@ static int copy(const struct plan *p, uint64_t from, uint64_t to, uint64_t size)
 
 		err = keep_debug_read_all(p, from, block, some);
 		if (!err)
-			err = keep_debug_write_at(p, to, block, some);
+			err = io_write_at(p->out, to, block, some);
 		from += some;
 		to += some;
 		size -= some;
@@ -309,12 +292,12 @@ static int keep_debug_write_file(struct plan *p)
 	if (err)
 		return err;
 	change_headers(p);
-	err = keep_debug_write_at(p, 0, &p->header, sizeof(p->header));
+	err = io_write_at(p->out, 0, &p->header, sizeof(p->header));
 	if (!err)
-		err = keep_debug_write_at(p, sizeof(p->header), p->segments,
+		err = io_write_at(p->out, sizeof(p->header), p->segments,
 			p->header.e_phnum * sizeof(*p->segments));
 	return err ? err
-		   : keep_debug_write_at(p, p->headers_off, p->sections,
+		   : io_write_at(p->out, p->headers_off, p->sections,
 			     p->header.e_shnum * sizeof(*p->sections));
 }
 

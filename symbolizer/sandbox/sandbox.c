@@ -72,16 +72,14 @@ static void format_debug_files(const struct sandbox_files *files, char *text, si
 /* Returns an allocated argument, or NULL. */
 static char *format_addresses(const struct sandbox_files *files)
 {
-	char *text = malloc(SANDBOX_ADDRESSES_BYTES);
+	const size_t size = files->address_count * SANDBOX_ADDRESS_BYTES + 1;
+	char *text = calloc(1, size);
 	size_t used = 0;
 
 	assert(files->address_count <= SANDBOX_ADDRESSES_MAX);
-	if (!text)
-		return NULL;
-	text[0] = 0;
-	for (size_t i = 0; i < files->address_count; i++)
-		used += (size_t)snprintf(text + used, SANDBOX_ADDRESSES_BYTES - used,
-			"%" PRIx64 ",", files->addresses[i]);
+	for (size_t i = 0; i < files->address_count && text; i++)
+		used += (size_t)snprintf(
+			text + used, size - used, "%" PRIx64 ",", files->addresses[i]);
 	return text;
 }
 

@@ -24,7 +24,7 @@ enum {
 	 */
 	SANDBOX_DEBUG_FILES_BYTES = DEBUG_FILES_MAX * 16 + 2,
 	/* Each address is hexadecimal: `4010a0,4010f3,`. */
-	SANDBOX_ADDRESSES_BYTES = SANDBOX_ADDRESSES_MAX * 17 + 1,
+	SANDBOX_ADDRESS_BYTES = 17,
 };
 
 /* The answer to a question; its descriptors are attached by SCM_RIGHTS. */

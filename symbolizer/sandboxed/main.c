@@ -108,7 +108,7 @@ static int reopen_files(struct sandbox_files *files)
 	return err;
 }
 
-/* Neither in memory, nor behind a server that may not answer or that loses what was written. */
+/* Not in memory, and not on a server, which may not answer or may lose what was written. */
 static bool is_on_disk(const struct statfs *fs)
 {
 	static const uint32_t kinds[] = { EXT4_SUPER_MAGIC, XFS_SUPER_MAGIC, BTRFS_SUPER_MAGIC,

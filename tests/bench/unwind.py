@@ -93,19 +93,12 @@ def costs(show, seconds, runs):
                      "%.0f ns a frame, hot" % ((high - low) / (DEEP - 1)),
                      "%.1f us a sample of 6 frames, %.1f us of %d" %
                      (low / 1e3, high / 1e3, DEEP + 5))
-
-
-def worst(show, seconds, runs):
-    """250 frames with a page of stack and a page of rules each."""
-    argv = [built("pages.c", "pages-fp", WITH_FRAME_POINTERS), "600"]
-    with bpf_stats():
-        for how in ("mappings", "ranges"):
-            idle_ns = {name: ns / ticks
-                       for name, (ns, ticks, _) in measured([os.getpid()], 2, how).items()}
-            rows = [cost(argv, seconds, how, idle_ns) for _ in range(runs)]
-            for name in rows[0]:
+            # 250 frames with a page of stack and a page of rules each.
+            worst = [cost([built("pages.c", "pages-fp", WITH_FRAME_POINTERS), "600"], seconds, how, idle_ns)
+                     for _ in range(runs)]
+            for name in worst[0]:
                 show("BPF, worst stack: by %s" % how if name == "ours" else "  " + name,
-                     "%.1f us a sample" % (statistics.median(row[name] for row in rows) / 1e3))
+                     "%.1f us a sample" % (statistics.median(row[name] for row in worst) / 1e3))
 
 
 def whole_stacks(show, seconds):
@@ -135,6 +128,5 @@ def perf_share(show, seconds):
 
 def unwind(show, seconds, runs):
     costs(show, seconds, runs)
-    worst(show, seconds, runs)
     whole_stacks(show, seconds)
     perf_share(show, seconds)

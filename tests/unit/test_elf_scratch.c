@@ -123,6 +123,12 @@ static void open_image(struct fixture *f, struct buffer *info, struct buffer *li
 	elf_image_use_scratch(f->image, &f->scratch);
 }
 
+static void close_image(struct fixture *f)
+{
+	elf_image_destroy(f->image);
+	f->image = NULL;
+}
+
 static void assert_text(struct fixture *f, const char *name)
 {
 	struct cursor c = elf_image_bytes(f->image, name);
@@ -155,8 +161,7 @@ static void big_sections_are_in_the_file_one_after_the_other(void **state)
 	elf_image_forget(f->image, info.start, BYTES);
 	assert_text(f, ".debug_info");
 	assert_text(f, ".debug_line");
-	elf_image_destroy(f->image);
-	f->image = NULL;
+	close_image(f);
 	assert_int_equal(scratch_clear(&f->scratch), 0);
 	assert_int_equal(file_bytes(f), 0);
 	assert_int_equal(f->scratch.used, 0);
@@ -182,8 +187,7 @@ static void a_section_of_another_size_is_empty(void **state)
 		c = elf_image_bytes(f->image, ".debug_info");
 		assert_int_equal(cursor_left(&c), 0);
 		assert_int_equal(file_bytes(f), 0);
-		elf_image_destroy(f->image);
-		f->image = NULL;
+		close_image(f);
 	}
 }
 
@@ -218,8 +222,7 @@ static void without_room_in_the_file_memory_has_the_section(void **state)
 		open_image(f, &b, NULL);
 		assert_text(f, ".debug_info");
 		assert_int_equal(file_bytes(f), 0);
-		elf_image_destroy(f->image);
-		f->image = NULL;
+		close_image(f);
 	}
 }
 

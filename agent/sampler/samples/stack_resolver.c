@@ -66,16 +66,17 @@ static uint32_t resolver_count_switch_frames(
 }
 
 /*
- * Whether frame I is an interrupted instruction and not a return address: the next inner frame is
- * the entry code of interrupts and exceptions, which nothing calls.
+ * Whether frame I is a return address. It is not in the innermost frame, nor where an interrupt or
+ * an exception came: there the next inner frame is in their entry code, which no call enters.
  */
-static bool resolver_was_interrupted(
+static bool resolver_is_kernel_return(
 	const struct kallsyms *kallsyms, const struct abi_stack *raw, uint32_t i)
 {
 	const struct kallsyms_marks *marks = kallsyms ? kallsyms_marks(kallsyms) : NULL;
 
-	return marks && marks->entry && i && raw->frames[i - 1] >= marks->entry &&
-	       raw->frames[i - 1] < marks->entry_end;
+	if (!i || !marks || !marks->entry)
+		return i > 0;
+	return raw->frames[i - 1] < marks->entry || raw->frames[i - 1] >= marks->entry_end;
 }
 
 static struct profile_frame resolver_kernel_frame(
@@ -108,7 +109,7 @@ static void resolver_add_kernel(
 	first = request->switched ? resolver_count_switch_frames(r, raw) : 0;
 	for (uint32_t i = first; i < raw->frame_count && i < ABI_MAX_FRAMES; i++)
 		out->items[out->count++] = resolver_kernel_frame(
-			r, raw->frames[i], i > 0 && !resolver_was_interrupted(kallsyms, raw, i));
+			r, raw->frames[i], resolver_is_kernel_return(kallsyms, raw, i));
 	out->kernel_count = out->count;
 	if (raw->flags & ABI_STACK_DEPTH)
 		out->flags |= PROFILE_STACK_DEPTH;

@@ -237,7 +237,7 @@ static void kernel_lines(struct symbolize *s, struct symbolized *frame, const ch
 	frame->line_count = kernel_file_lines(index, frame->address, name, frame->lines);
 }
 
-/* A traced function returns to the start of a trampoline, which nothing has called. */
+/* Tracers put the start of a trampoline in place of a return address: no call is before it. */
 static bool is_return_trampoline(const struct kallsyms *kallsyms, uint64_t kaddr)
 {
 	const struct kallsyms_marks *marks = kallsyms_marks(kallsyms);

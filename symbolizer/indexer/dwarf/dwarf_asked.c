@@ -29,23 +29,14 @@ struct asked {
 /* Notes which addresses are in [LOW, HIGH). */
 static void note_listed(struct asked *a, uint64_t low, uint64_t high)
 {
-	size_t first = 0, end = a->address_count;
-
-	while (first < end) {
-		size_t middle = first + (end - first) / 2;
-
-		if (a->addresses[middle] < low)
-			first = middle + 1;
-		else
-			end = middle;
-	}
-	for (; first < a->address_count && a->addresses[first] < high; first++)
-		a->listed[first] = true;
+	for (size_t i = writer_first_asked(a->w, low);
+		i < a->address_count && a->addresses[i] < high; i++)
+		a->listed[i] = true;
 }
 
 /*
- * Reads the tuples of one set (DWARF 5, 6.1.2). A pair of zeros may be one of many, of a function
- * without code that the linker discarded.
+ * Reads the tuples of one set (DWARF 5, 6.1.2), to its end: zeros may be the terminator, or a
+ * discarded function without code.
  */
 static enum unit_state tuples_state(struct asked *a, struct cursor *c)
 {

@@ -10,7 +10,6 @@
 
 enum {
 	MAX_UNITS = 1 << 19,
-	FORGET_BYTES = 8 << 20, /* of a section are read before their memory is returned */
 	LENGTH_64BIT = 0xffffffff, /* marks the 64-bit format; from 0xfffffff0: reserved */
 	LENGTH_RESERVED = 0xfffffff0,
 };
@@ -356,8 +355,6 @@ bool dwarf_is_code(const struct dwarf *d, uint64_t address)
 void dwarf_forget(
 	const struct dwarf *d, const struct cursor *section, uint64_t read, uint64_t *forgotten)
 {
-	if (!d->sections.image || read < *forgotten || read - *forgotten < FORGET_BYTES)
-		return;
-	elf_image_forget(d->sections.image, section->start + *forgotten, read - *forgotten);
-	*forgotten = read;
+	if (d->sections.image)
+		elf_image_forget_read(d->sections.image, section, read, forgotten);
 }

@@ -103,10 +103,6 @@ bool dwarf_address(const struct dwarf *d, const struct dwarf_unit *u,
 bool dwarf_indexed_address(
 	const struct dwarf *d, const struct dwarf_unit *u, uint64_t index, uint64_t *ret_address);
 bool dwarf_is_code(const struct dwarf *d, uint64_t address);
-/*
- * Called when SECTION has been read up to offset READ: now and then returns the memory before READ
- * to the kernel. *FORGOTTEN starts at 0 and is the offset up to which that was done. The bytes stay
- * valid; reading them again loads them again.
- */
+/* As elf_image_forget_read(), if the sections are an image's. */
 void dwarf_forget(
 	const struct dwarf *d, const struct cursor *section, uint64_t read, uint64_t *forgotten);

@@ -19,6 +19,7 @@ DEFINE_AUTO(elf_image);
 
 enum {
 	MAX_SEGMENTS = 256, /* programs have about ten, and lookups go over all */
+	FORGET_BYTES = 8 << 20, /* of a section are read before their memory is returned */
 	MAX_NOTES = 64, /* segments or sections that are searched for a build ID */
 };
 
@@ -311,4 +312,13 @@ void elf_image_forget(const struct elf_image *image, const void *bytes, size_t s
 		if (section->scratched)
 			forget_in(section->scratched, section->scratched_bytes, bytes, size);
 	}
+}
+
+void elf_image_forget_read(const struct elf_image *image, const struct cursor *section,
+	uint64_t read, uint64_t *forgotten)
+{
+	if (read < *forgotten || read - *forgotten < FORGET_BYTES)
+		return;
+	elf_image_forget(image, section->start + *forgotten, read - *forgotten);
+	*forgotten = read;
 }

@@ -83,3 +83,9 @@ uint32_t elf_image_crc32(const struct elf_image *image);
  * of the scratch file; the next read gets them from the page cache.
  */
 void elf_image_forget(const struct elf_image *image, const void *bytes, size_t size);
+/*
+ * Called when SECTION has been read up to offset READ: forgets what is before, some MB at a time.
+ * *FORGOTTEN is the offset up to which that was done.
+ */
+void elf_image_forget_read(const struct elf_image *image, const struct cursor *section,
+	uint64_t read, uint64_t *forgotten);

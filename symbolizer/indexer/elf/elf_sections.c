@@ -17,8 +17,6 @@
 enum {
 	MAX_SECTIONS = 1 << 17,
 	MAX_NAME_BYTES = 256,
-	COMPRESSED_ZLIB = 1, /* ELFCOMPRESS_*, gABI */
-	COMPRESSED_ZSTD = 2,
 	OLD_HEADER_BYTES = 12, /* .zdebug_*: "ZLIB" and the size, big-endian */
 };
 static const size_t MAX_INFLATED_BYTES = UINT64_C(1) << 30; /* of all sections of a file */
@@ -179,37 +177,36 @@ bool elf_image_may_hold(struct elf_image *image, uint64_t size)
 	return true;
 }
 
-/* Returns whether the section's bytes are in the scratch file now, or cannot be had at all. */
-static bool inflate_to_scratch(struct elf_image *image, struct image_section *section,
-	struct cursor in, uint32_t method, uint64_t size, struct cursor *ret_bytes)
+/* Errors are those of scratch_inflate(); -ENOSPC: the section is not for the scratch file. */
+static int inflate_to_scratch(struct elf_image *image, struct image_section *section,
+	struct cursor in, uint32_t method, uint64_t size)
 {
 	int err;
 
-	/* What is relocated is copied. */
-	if (image->type == ET_REL || !scratch_takes(image->scratch, size) ||
-		(method != COMPRESSED_ZLIB && method != COMPRESSED_ZSTD))
-		return false;
-	err = scratch_inflate(image->scratch, image, in,
-		method == COMPRESSED_ZLIB ? SCRATCH_ZLIB : SCRATCH_ZSTD, size, &section->scratched);
-	if (err)
-		return err == -EBADMSG;
-	section->scratched_bytes = size;
-	*ret_bytes = cursor_over(section->scratched, size);
-	return true;
+	/* Relocated bytes are a copy, in memory. */
+	if (image->type == ET_REL || !scratch_takes(image->scratch, size))
+		return -ENOSPC;
+	err = scratch_inflate(image->scratch, image, in, method, size, &section->scratched);
+	if (!err)
+		section->scratched_bytes = size;
+	return err;
 }
 
 static struct cursor inflate(struct elf_image *image, struct image_section *section,
 	struct cursor in, uint32_t method, uint64_t size)
 {
-	struct cursor scratched = no_bytes();
 	autofree void *out = NULL;
 	bool ok = false;
+	int err;
 
 	/* Counts also if it fails: it was work. */
 	if (in.bad || !size || !elf_image_may_hold(image, size))
 		return no_bytes();
-	if (inflate_to_scratch(image, section, in, method, size, &scratched))
-		return scratched;
+	err = inflate_to_scratch(image, section, in, method, size);
+	if (!err)
+		return cursor_over(section->scratched, size);
+	if (err == -EBADMSG)
+		return no_bytes();
 	out = malloc(size);
 	if (!out)
 		return no_bytes();

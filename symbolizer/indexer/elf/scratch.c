@@ -17,7 +17,6 @@
 enum {
 	LEAST_BYTES = 16 << 20, /* smaller sections stay in memory */
 	PIECE_BYTES = 256 << 10, /* that are read, and written, at a time */
-	FORGET_BYTES = 8 << 20, /* of what was read are given back at a time */
 	/* 32 MB, of what a stream may refer back to; zstd's highest usual level asks for 8. */
 	ZSTD_WINDOW_LOG = 25,
 };
@@ -28,7 +27,7 @@ struct inflation {
 	const struct elf_image *image;
 	struct cursor in;
 	uint64_t at, end; /* in the file: of the next byte, and of the section */
-	const uint8_t *forgotten; /* what is before it was given back */
+	uint64_t forgotten; /* as in elf_image_forget_read() */
 	uint8_t *piece; /* PIECE_BYTES */
 };
 
@@ -41,30 +40,18 @@ bool scratch_takes(const struct elf_scratch *scratch, uint64_t size)
 /* Writes SIZE bytes of the piece. More than the section says it has is -EBADMSG. */
 static int inflation_put(struct inflation *f, size_t size)
 {
-	size_t done = 0;
+	int err = size > f->end - f->at ? -EBADMSG
+					: io_write_at(f->scratch->fd, f->at, f->piece, size);
 
-	if (size > f->end - f->at)
-		return -EBADMSG;
-	while (done < size) {
-		ssize_t put = pwrite(f->scratch->fd, f->piece + done, size - done, (off_t)f->at);
-
-		if (put < 0 && errno == EINTR)
-			continue;
-		if (put <= 0)
-			return put ? -errno : -ENOSPC;
-		done += (size_t)put;
-		f->at += (uint64_t)put;
-	}
-	return 0;
+	if (!err)
+		f->at += size;
+	return err;
 }
 
-/* Returns the next piece of what is read. */
+/* Returns the next piece of what is read, and gives back what was. */
 static const uint8_t *inflation_take(struct inflation *f, size_t *ret_size)
 {
-	if (f->in.at - f->forgotten >= FORGET_BYTES) {
-		elf_image_forget(f->image, f->forgotten, (size_t)(f->in.at - f->forgotten));
-		f->forgotten = f->in.at;
-	}
+	elf_image_forget_read(f->image, &f->in, cursor_offset(&f->in), &f->forgotten);
 	*ret_size = MIN(cursor_left(&f->in), (size_t)PIECE_BYTES);
 	return cursor_bytes(&f->in, *ret_size);
 }
@@ -168,7 +155,7 @@ static int map_inflated(struct inflation *f, void **ret_map)
 }
 
 int scratch_inflate(struct elf_scratch *scratch, const struct elf_image *image, struct cursor in,
-	enum scratch_method method, uint64_t size, void **ret_map)
+	uint32_t method, uint64_t size, void **ret_map)
 {
 	autofree uint8_t *piece = malloc(PIECE_BYTES);
 	struct inflation f = {
@@ -177,18 +164,21 @@ int scratch_inflate(struct elf_scratch *scratch, const struct elf_image *image, 
 		.in = in,
 		.at = scratch->used,
 		.end = scratch->used + size,
-		.forgotten = in.at,
+		.forgotten = cursor_offset(&in),
 		.piece = piece,
 	};
-	int err;
+	int err = -EBADMSG;
 
 	if (!piece)
 		return -ENOMEM;
-	err = method == SCRATCH_ZLIB ? inflate_zlib_to(&f) : inflate_zstd_to(&f);
-	elf_image_forget(image, f.forgotten, (size_t)(f.in.at - f.forgotten));
+	if (method == COMPRESSED_ZLIB)
+		err = inflate_zlib_to(&f);
+	else if (method == COMPRESSED_ZSTD)
+		err = inflate_zstd_to(&f);
+	elf_image_forget(image, in.start, (size_t)(in.end - in.start));
 	if (!err)
 		err = map_inflated(&f, ret_map);
-	/* What was written of it would stay in the way of others, and before the index. */
+	/* What was written would take room from others, and be in the index. */
 	if (err && ftruncate(scratch->fd, (off_t)scratch->used))
 		scratch->limit = 0;
 	return err;
@@ -197,7 +187,6 @@ int scratch_inflate(struct elf_scratch *scratch, const struct elf_image *image, 
 int scratch_clear(struct elf_scratch *scratch)
 {
 	struct stat st;
-
 	int err = io_fstat(scratch->fd, &st);
 
 	if (err)

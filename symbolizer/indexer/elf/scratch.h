@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * A file for big decompressed sections. In memory of the process they would be memory that the
- * machine cannot have back while the index is made, hundreds of MB for a big program; the pages of
- * a file it can.
+ * A file for big decompressed sections. Held as memory of the process they would be hundreds of MB
+ * that the kernel cannot reclaim while the index is built; the pages of a file it can.
  */
 #include <stdint.h>
 
@@ -14,15 +13,17 @@ struct elf_scratch {
 	uint64_t used, limit; /* bytes */
 };
 
-enum scratch_method { SCRATCH_ZLIB, SCRATCH_ZSTD };
+/* How a section is compressed: ELFCOMPRESS_* of the gABI. */
+enum { COMPRESSED_ZLIB = 1, COMPRESSED_ZSTD = 2 };
 
 /* Whether a section of SIZE bytes is worth it and fits. */
 bool scratch_takes(const struct elf_scratch *scratch, uint64_t size);
 /*
- * Decompresses IN, bytes of IMAGE, to exactly SIZE bytes and maps them: *RET_MAP is to be unmapped.
- * -EBADMSG if they are not what IN holds; otherwise, as with -ENOSPC, memory may still do.
+ * Decompresses IN, bytes of IMAGE, to exactly SIZE bytes and maps them; the caller unmaps *RET_MAP.
+ * Returns -EBADMSG if IN does not hold that. After another error, as -ENOSPC, decompressing it in
+ * memory may still work.
  */
 int scratch_inflate(struct elf_scratch *scratch, const struct elf_image *image, struct cursor in,
-	enum scratch_method method, uint64_t size, void **ret_map);
+	uint32_t method, uint64_t size, void **ret_map);
 /* Makes the file empty again; nothing of it may be mapped. */
 int scratch_clear(struct elf_scratch *scratch);

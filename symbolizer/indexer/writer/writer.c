@@ -228,22 +228,30 @@ const uint64_t *writer_asked(const struct index_writer *w, size_t *ret_count)
 	return w->asked;
 }
 
-bool writer_is_asked(struct index_writer *w, uint64_t low, uint64_t high)
+size_t writer_first_asked(const struct index_writer *w, uint64_t address)
 {
 	size_t first = 0, end = w->asked_count;
+
+	while (first < end) {
+		size_t middle = first + (end - first) / 2;
+
+		if (w->asked[middle] < address)
+			first = middle + 1;
+		else
+			end = middle;
+	}
+	return first;
+}
+
+bool writer_is_asked(struct index_writer *w, uint64_t low, uint64_t high)
+{
+	size_t first;
 
 	if (!w->asked)
 		return true;
 	if (low >= w->unasked && high <= w->unasked_end)
 		return false;
-	while (first < end) {
-		size_t middle = first + (end - first) / 2;
-
-		if (w->asked[middle] < low)
-			first = middle + 1;
-		else
-			end = middle;
-	}
+	first = writer_first_asked(w, low);
 	if (first < w->asked_count && w->asked[first] < high)
 		return true;
 	w->unasked = first ? w->asked[first - 1] + 1 : 0;

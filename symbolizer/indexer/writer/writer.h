@@ -59,12 +59,14 @@ struct work *writer_work(struct index_writer *w);
 void writer_ask(struct index_writer *w, const uint64_t *addresses, size_t count);
 bool writer_asks(const struct index_writer *w);
 const uint64_t *writer_asked(const struct index_writer *w, size_t *ret_count);
+/* The number of the first of them that is not below ADDRESS; their count if there is none. */
+size_t writer_first_asked(const struct index_writer *w, uint64_t address);
 /*
  * Whether a symbol matters, once the functions are known: it covers an address, or may name a
- * function that does. Where one without a size ends only the whole index knows.
+ * function that does. One without a size does not: only the whole index can tell where it ends.
  */
 bool writer_asks_symbol(struct index_writer *w, uint64_t address, uint64_t size);
-/* Whether an address in [low, high) needs an answer. Fastest if asked in ascending order. */
+/* Whether an address in [low, high) needs an answer. Fastest for ranges in ascending order. */
 bool writer_is_asked(struct index_writer *w, uint64_t low, uint64_t high);
 
 /* Adds a copy of TEXT, which need not be NUL-terminated. String 0 is "". */

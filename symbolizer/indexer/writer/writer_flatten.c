@@ -68,7 +68,7 @@ static int add_symbol_nodes(struct index_writer *w)
 		err = array_reserve(w->ranges, w->range_capacity, ranges, SIZE_MAX / 16);
 	for (size_t i = 0; i < w->symbol_count && !err; i++) {
 		const struct build_symbol *s = &w->symbols[i];
-		uint32_t id = (uint32_t)w->node_count++, low, high = s->high;
+		uint32_t id = (uint32_t)w->node_count++, high = s->high;
 
 		while (next < w->symbol_count && w->symbols[next].low <= s->low)
 			next++;
@@ -79,10 +79,9 @@ static int add_symbol_nodes(struct index_writer *w)
 		w->nodes[id] = (struct build_node){
 			.parent = WRITER_NONE, .linkage = s->name, .root = id, .unit = WRITER_NONE
 		};
-		low = writer_extent_begin(w, s);
-		if (writer_is_asked(w, w->base + low, w->base + high))
-			w->ranges[w->range_count++] =
-				(struct interval){ .low = low, .high = high, .id = id };
+		w->ranges[w->range_count++] = (struct interval){
+			.low = writer_extent_begin(w, s), .high = high, .id = id
+		};
 	}
 	return err;
 }
@@ -102,8 +101,7 @@ int writer_flatten(struct index_writer *w)
 	writer_extents_sort(w);
 	if (!err)
 		err = add_symbol_nodes(w);
-	/* What is asked for gets a name or none: that an extent has none depends on others. */
-	if (!err && !writer_asks(w))
+	if (!err)
 		err = writer_extents_add_ranges(w, (uint32_t)w->node_count);
 	if (err)
 		return err;
