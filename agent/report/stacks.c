@@ -260,6 +260,22 @@ static uint32_t believable_count(const struct profile_stack *stack)
 	return count;
 }
 
+/*
+ * Frame I of STACK. What an interrupt or an exception came in upon may be the first instruction of
+ * a kernel function: it keeps its address. The kernel's symbols, which say where that is, need not
+ * have been read when the sample came.
+ */
+static struct profile_frame stacks_frame_at(
+	const struct stacks *s, const struct profile_stack *stack, uint32_t i)
+{
+	struct profile_frame frame = stack->frames[i];
+
+	if (i && i < stack->kernel_count &&
+		symbolize_is_kernel_entry(s->sources->symbolize, stack->frames[i - 1].address))
+		frame.flags &= ~(uint32_t)PROFILE_FRAME_RETURN;
+	return frame;
+}
+
 static int add_frames(struct stacks *s, uint32_t process, const struct profile_stack *stack,
 	struct stack_facts *facts)
 {
@@ -273,6 +289,8 @@ static int add_frames(struct stacks *s, uint32_t process, const struct profile_s
 
 	facts->outcomes[SYMBOLIZE_NO_MAPPING] = (uint16_t)(stack->frame_count - frame_count);
 	for (uint32_t i = 0; i < frame_count && !(frame.traits & FRAME_HIDES_CALLERS); i++) {
+		const struct profile_frame at = stacks_frame_at(s, stack, i);
+
 		inside = frame;
 		if (i == gap)
 			err = add_marker(s, TRUNCATION_MIDDLE_MARK);
@@ -280,7 +298,7 @@ static int add_frames(struct stacks *s, uint32_t process, const struct profile_s
 			err = add_marker(s, TRUNCATION_GUESS_MARK);
 		if (err)
 			return err;
-		err = frame_of(s, process, &stack->frames[i], &frame) ?: add_id(s, frame.id);
+		err = frame_of(s, process, &at, &frame) ?: add_id(s, frame.id);
 		if (err)
 			return err;
 		facts->outcomes[frame.outcome]++;

@@ -29,6 +29,8 @@ enum {
 /* Where KASLR has put the kernel, and where it is linked. */
 #define KERNEL_BASE UINT64_C(0xffffffff9a400000)
 #define KERNEL_LINKED UINT64_C(0xffffffff81000000)
+#define FAULT_ENTRY (KERNEL_BASE + 0x2910)
+#define KERNEL_NUMBER (KERNEL_BASE + 0x2b00) /* put_dec is before it */
 
 struct fixture {
 	struct metrics metrics;

@@ -136,6 +136,35 @@ static void test_kernel_module_and_bpf_frames_have_their_own_mappings(void **sta
 	assert_int_equal(m->sample[0]->value[1], 30303030);
 }
 
+/*
+ * A fault may come at the first instruction of a function, which is no return into the one before.
+ * The fault's own caller, further in, is one.
+ */
+static void test_what_a_fault_interrupted_is_no_return_address(void **state)
+{
+	struct fixture *f = *state;
+	struct profile_frame frames[] = {
+		in_kernel(2, 0),
+		{ FAULT_ENTRY + 0x10, PROFILE_MODULE_KERNEL, PROFILE_FRAME_RETURN },
+		{ KERNEL_NUMBER, PROFILE_MODULE_KERNEL, PROFILE_FRAME_RETURN },
+		{ KERNEL_NUMBER, PROFILE_MODULE_KERNEL, PROFILE_FRAME_RETURN },
+	};
+	static const char *const names[] = { "vfs_read", "asm_exc_page_fault", "number",
+		"put_dec" };
+	static const uint64_t calls[] = { 0x2010, 0x291f, 0x2b00, 0x2aff };
+	struct profile_stack stack = { frames, 4, 4, 0 };
+
+	add_stack(f, f->one, &stack, 1);
+
+	automessage *m = pprof_of(f, NULL);
+
+	assert_int_equal(m->sample[0]->n_location_id, 4);
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
+		assert_string_equal(name_at(m, 0, i, 0), names[i]);
+		assert_int_equal(location_at(m, 0, i)->address, KERNEL_LINKED + calls[i]);
+	}
+}
+
 static void test_programs_at_one_kernel_address_are_two_locations(void **state)
 {
 	struct fixture *f = *state;
@@ -681,6 +710,7 @@ int main(void)
 		CASE(test_code_without_a_symbol_stays_an_address),
 		CASE(test_module_without_an_index_keeps_file_offsets),
 		CASE(test_kernel_module_and_bpf_frames_have_their_own_mappings),
+		CASE(test_what_a_fault_interrupted_is_no_return_address),
 		CASE(test_programs_at_one_kernel_address_are_two_locations),
 		CASE(test_kernel_address_outside_everything_has_no_mapping),
 		CASE(test_without_kallsyms_kernel_frames_have_no_address),

@@ -65,24 +65,12 @@ static uint32_t resolver_count_switch_frames(
 	return 0;
 }
 
-/*
- * Whether frame I is a return address. It is not in the innermost frame, nor where an interrupt or
- * an exception came: there the next inner frame is in their entry code, which no call enters.
- */
-static bool resolver_is_kernel_return(
-	const struct kallsyms *kallsyms, const struct abi_stack *raw, uint32_t i)
-{
-	const struct kallsyms_marks *marks = kallsyms ? kallsyms_marks(kallsyms) : NULL;
-
-	if (!i || !marks || !marks->entry)
-		return i > 0;
-	return raw->frames[i - 1] < marks->entry || raw->frames[i - 1] >= marks->entry_end;
-}
-
 static struct profile_frame resolver_kernel_frame(
 	const struct stack_resolver *r, uint64_t kaddr, bool is_return)
 {
-	uint32_t tenant = kernel_symbols_tenant(r->options.kernel_symbols, kaddr - is_return);
+	/* No call ends where BPF code begins (its header is there), but an interrupt may come. */
+	uint32_t tenant = kernel_symbols_tenant(r->options.kernel_symbols, kaddr - is_return)
+				  ?: kernel_symbols_tenant(r->options.kernel_symbols, kaddr);
 
 	return (struct profile_frame){
 		.address = kaddr,
@@ -96,9 +84,6 @@ static void resolver_add_kernel(
 	struct stack_resolver *r, const struct stack_request *request, struct resolved_frames *out)
 {
 	const struct abi_stack *raw = resolver_raw_stack(r, request, request->kernel_stack);
-	const struct kallsyms *kallsyms = kernel_symbols_are_read(r->options.kernel_symbols)
-						  ? kernel_symbols_table(r->options.kernel_symbols)
-						  : NULL;
 	uint32_t first;
 
 	r->kernel_seen = true;
@@ -108,8 +93,7 @@ static void resolver_add_kernel(
 	}
 	first = request->switched ? resolver_count_switch_frames(r, raw) : 0;
 	for (uint32_t i = first; i < raw->frame_count && i < ABI_MAX_FRAMES; i++)
-		out->items[out->count++] = resolver_kernel_frame(
-			r, raw->frames[i], resolver_is_kernel_return(kallsyms, raw, i));
+		out->items[out->count++] = resolver_kernel_frame(r, raw->frames[i], i > 0);
 	out->kernel_count = out->count;
 	if (raw->flags & ABI_STACK_DEPTH)
 		out->flags |= PROFILE_STACK_DEPTH;

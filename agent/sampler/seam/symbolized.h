@@ -72,6 +72,12 @@ struct symbolized_program {
 /* Symbolizes FRAME of process generation PROCESS. Returns -ENOMEM, or -E2BIG over a limit. */
 int symbolize_frame(struct symbolize *s, uint32_t process, const struct profile_frame *frame,
 	struct symbolized *ret_frame);
+/*
+ * Whether KADDR is in the code by which system calls, interrupts and exceptions enter the kernel.
+ * No call enters it: the kernel frame outside of it is where an interrupt or an exception came,
+ * which is no return address. Never true without the kernel's symbols.
+ */
+bool symbolize_is_kernel_entry(const struct symbolize *s, uint64_t kaddr);
 /* Tells how the program in module MODULE was built; false if the module has no index. */
 bool symbolize_program(
 	const struct symbolize *s, uint32_t module, struct symbolized_program *ret_program);

@@ -237,6 +237,13 @@ static void kernel_lines(struct symbolize *s, struct symbolized *frame, const ch
 	frame->line_count = kernel_file_lines(index, frame->address, name, frame->lines);
 }
 
+bool symbolize_is_kernel_entry(const struct symbolize *s, uint64_t kaddr)
+{
+	const struct kallsyms_marks *marks = s->kallsyms ? kallsyms_marks(s->kallsyms) : NULL;
+
+	return marks && marks->entry && kaddr >= marks->entry && kaddr < marks->entry_end;
+}
+
 /* Tracers put the start of a trampoline in place of a return address: no call is before it. */
 static bool is_return_trampoline(const struct kallsyms *kallsyms, uint64_t kaddr)
 {
