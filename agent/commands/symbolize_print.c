@@ -9,7 +9,10 @@
 #include "base/json.h"
 #include "base/utf8.h"
 
-enum { JSON_BYTES = 64 << 20 }; /* limit for one answer */
+enum {
+	JSON_BYTES = 64 << 20, /* limit for one answer */
+	TEXT_U32_BYTES = 10, /* digits of UINT32_MAX */
+};
 
 static const char *shown_name(const struct symbolize_style *style, const struct index_frame *frame)
 {
@@ -23,13 +26,35 @@ static void symbolize_print_foreign(FILE *out, const char *text)
 	size_t size = strlen(text);
 
 	if (utf8_is_clean(text, size)) {
-		fputs(text, out);
+		fwrite(text, 1, size, out);
 		return;
 	}
 	clean = strdup(text);
 	if (clean)
 		utf8_clean(clean, size);
 	fputs(clean ? clean : "??", out);
+}
+
+/* Writes NUMBER in front of END. Returns its start. */
+static char *decimal_before(char *end, uint32_t number)
+{
+	do
+		*--end = (char)('0' + number % 10);
+	while (number /= 10);
+	return end;
+}
+
+/* As fprintf() would, which takes as long as the look-up. */
+static void print_line_and_column(FILE *out, const struct index_frame *frame)
+{
+	char text[2 * (1 + TEXT_U32_BYTES) + 1], *const end = text + sizeof(text), *at = end;
+
+	*--at = '\n';
+	at = decimal_before(at, frame->column);
+	*--at = ':';
+	at = decimal_before(at, frame->line);
+	*--at = ':';
+	fwrite(at, 1, (size_t)(end - at), out);
 }
 
 static void print_frame(FILE *out, const struct symbolize_style *style,
@@ -42,7 +67,7 @@ static void print_frame(FILE *out, const struct symbolize_style *style,
 	}
 	fputc('\n', out);
 	symbolize_print_foreign(out, *frame->file ? frame->file : "??");
-	fprintf(out, ":%" PRIu32 ":%" PRIu32 "\n", frame->line, frame->column);
+	print_line_and_column(out, frame);
 }
 
 /* What is printed: all frames, or a single one for all of them. */
