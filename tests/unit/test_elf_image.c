@@ -460,6 +460,53 @@ static uint32_t object_symbols(struct object *o)
 					 });
 }
 
+static void assert_peeked(
+	struct elf_image *image, const char *name, const char *expected, size_t size)
+{
+	const struct cursor section = elf_image_bytes(image, name);
+	const size_t end = (size_t)(section.end - section.start);
+	char bytes[8] = { 0 };
+
+	assert_int_equal(elf_image_peek(image, &section, end - 5, bytes, sizeof(bytes)), 5);
+	assert_memory_equal(bytes, expected + size - 5, 5);
+	assert_int_equal(elf_image_peek(image, &section, 2, bytes, 3), 3);
+	assert_memory_equal(bytes, expected + 2, 3);
+	assert_memory_equal(bytes + 3, expected + size - 2, 2);
+	assert_int_equal(elf_image_peek(image, &section, end, bytes, 1), 0);
+	assert_int_equal(elf_image_peek(image, &section, UINT64_MAX, bytes, 1), 0);
+}
+
+/* The bytes come from the mapping, the file, or what was decompressed. */
+static void test_scattered_bytes(void **)
+{
+	static const char other[1 << 16];
+	autoclose int other_fd = memory_file(other, sizeof(other));
+	struct buffer packed = compressed(1, sizeof(text));
+	struct elf_image *image;
+	struct elf_writer w;
+	int fd;
+
+	elf_writer_init(&w);
+	elf_writer_section(&w,
+		&(struct elf_section_spec){ .name = ".plain", .bytes = "0123456789", .size = 10 });
+	add_section(&w, ".packed", SHF_COMPRESSED, &packed);
+	fd = elf_writer_file(&w);
+	assert_int_equal(elf_image_open(fd, &image), 0);
+	elf_writer_deinit(&w);
+	assert_peeked(image, ".plain", "0123456789", 10);
+	assert_peeked(image, ".packed", text, sizeof(text));
+	elf_image_peek_in(image, fd);
+	assert_peeked(image, ".plain", "0123456789", 10);
+	assert_peeked(image, ".packed", text, sizeof(text));
+	elf_image_peek_in(image, other_fd);
+	assert_peeked(image, ".plain", other, 10);
+	assert_peeked(image, ".packed", text, sizeof(text));
+	close(fd);
+	elf_image_peek_in(image, fd); /* cannot be read: the mapping can */
+	assert_peeked(image, ".plain", "0123456789", 10);
+	elf_image_destroy(image);
+}
+
 static void test_relocations(void **)
 {
 	static const uint64_t before[2] = { 0x1111111111111111, 0x2222222222222222 };
@@ -612,6 +659,7 @@ int main(void)
 		cmocka_unit_test(test_code_of_arm64_modules_starts_at_zero),
 		cmocka_unit_test(test_impossible_alignment),
 		cmocka_unit_test(test_huge_sections_of_objects),
+		cmocka_unit_test(test_scattered_bytes),
 		cmocka_unit_test(test_relocations),
 		cmocka_unit_test(test_relocations_of_unknown_symbols),
 		cmocka_unit_test(test_linked_files_are_not_relocated),

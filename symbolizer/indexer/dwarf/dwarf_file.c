@@ -12,6 +12,8 @@ enum {
 	MAX_UNITS = 1 << 19,
 	LENGTH_64BIT = 0xffffffff, /* marks the 64-bit format; from 0xfffffff0: reserved */
 	LENGTH_RESERVED = 0xfffffff0,
+	HEADER_BYTES = 12 + 2 + 1 + 1 + 8 + 8, /* of a unit, at most */
+	PEEK_BYTES = 8 << 10, /* from here on a read costs less than its share of a page fault */
 };
 
 /* Reads the part of a header after the version. False: the unit is unsupported or malformed. */
@@ -52,33 +54,49 @@ static int dwarf_file_add_unit(struct dwarf *d, const struct dwarf_unit *u)
 	return err;
 }
 
-/* Reads the header of the unit at the cursor and skips the unit. -EBADMSG: cannot go on. */
-static int dwarf_file_scan_unit(struct dwarf *d, struct cursor *c)
+/*
+ * A cursor over the bytes at C, enough for the header of a unit. After a big unit they are copied
+ * to BYTES, of HEADER_BYTES.
+ */
+static struct cursor dwarf_file_peek(
+	const struct dwarf *d, const struct cursor *c, uint64_t skipped, uint8_t *bytes)
 {
-	struct dwarf_unit u = { .format = { .base = cursor_offset(c), .offset_size = 4 } };
-	uint64_t length = cursor_u32(c);
+	const struct elf_image *image = d->sections.image;
+
+	if (!image || skipped < PEEK_BYTES)
+		return cursor_over(c->at, cursor_left(c));
+	return cursor_over(bytes, elf_image_peek(image, c, cursor_offset(c), bytes, HEADER_BYTES));
+}
+
+/* Reads the header of the unit at the cursor and skips the unit. -EBADMSG: cannot go on. */
+static int dwarf_file_scan_unit(struct dwarf *d, struct cursor *c, uint64_t skipped)
+{
+	const uint64_t base = cursor_offset(c);
+	struct dwarf_unit u = { .format = { .base = base, .offset_size = 4 } };
+	uint8_t bytes[HEADER_BYTES];
+	struct cursor header = dwarf_file_peek(d, c, skipped, bytes);
+	uint64_t length = cursor_u32(&header);
 	uint8_t type = 0;
-	struct cursor header;
 	uint16_t version;
 	bool good;
 
 	if (length == LENGTH_64BIT) {
 		u.format.offset_size = 8;
-		length = cursor_u64(c);
+		length = cursor_u64(&header);
 	} else if (length >= LENGTH_RESERVED) {
 		return -EBADMSG;
-	} else if (!length) {
-		return c->bad ? -EBADMSG : 0; /* padding */
 	}
-	header = *c;
-	if (!cursor_skip(c, length))
+	if (header.bad || !cursor_skip(c, cursor_offset(&header)) || !cursor_skip(c, length))
 		return -EBADMSG;
-	header.end = c->at;
+	if (!length && u.format.offset_size == 4)
+		return 0; /* padding */
+	if (cursor_left(&header) > length)
+		header.end = header.at + length;
 	u.end = cursor_offset(c);
 	version = cursor_u16(&header);
 	u.format.version = version <= 5 ? (uint8_t)version : 0;
 	good = dwarf_file_read_header(&header, &u, &type);
-	u.root = cursor_offset(&header);
+	u.root = base + cursor_offset(&header);
 	if (!good) {
 		d->broken_units++;
 		return 0;
@@ -89,13 +107,14 @@ static int dwarf_file_scan_unit(struct dwarf *d, struct cursor *c)
 int dwarf_init(struct dwarf *d, const struct dwarf_sections *sections, struct work *work)
 {
 	struct cursor c = sections->info;
-	uint64_t forgotten = 0;
+	uint64_t forgotten = 0, skipped = 0;
 
 	*d = (struct dwarf){ .sections = *sections, .work = work };
 	dwarf_abbrev_cache_init(&d->abbrevs);
 	d->abbrevs.work = work;
 	while (cursor_left(&c)) {
-		int err = dwarf_file_scan_unit(d, &c);
+		uint64_t base = cursor_offset(&c);
+		int err = dwarf_file_scan_unit(d, &c, skipped);
 
 		if (err == -ENOMEM)
 			return err;
@@ -103,6 +122,7 @@ int dwarf_init(struct dwarf *d, const struct dwarf_sections *sections, struct wo
 			d->broken_units++;
 			break;
 		}
+		skipped = cursor_offset(&c) - base;
 		dwarf_forget(d, &sections->info, cursor_offset(&c), &forgotten);
 	}
 	return 0;

@@ -134,6 +134,7 @@ int elf_image_open_any(int fd, struct elf_image **ret_image)
 
 	if (!image)
 		return -ENOMEM;
+	image->peek_fd = -1;
 	err = map_file(image, fd);
 	if (!err)
 		err = read_image(image);
@@ -168,6 +169,7 @@ int elf_image_open_bytes(const void *bytes, size_t size, struct elf_image **ret_
 		return -ENOMEM;
 	if (size < EI_NIDENT)
 		return -EBADMSG;
+	image->peek_fd = -1;
 	image->map = bytes;
 	image->map_size = size;
 	image->borrowed = true;
@@ -188,6 +190,26 @@ void elf_image_destroy(struct elf_image *image)
 	if (image->map && !image->borrowed)
 		munmap((void *)(uintptr_t)image->map, image->map_size);
 	free(image);
+}
+
+void elf_image_peek_in(struct elf_image *image, int fd)
+{
+	image->peek_fd = fd;
+}
+
+size_t elf_image_peek(const struct elf_image *image, const struct cursor *section, uint64_t offset,
+	void *bytes, size_t size)
+{
+	const size_t section_bytes = (size_t)(section->end - section->start);
+	const uintptr_t start = (uintptr_t)section->start, map = (uintptr_t)image->map;
+	const size_t there = MIN(size, section_bytes - MIN(offset, section_bytes));
+
+	if (image->peek_fd >= 0 && start >= map && start - map < image->map_size &&
+		io_read_at(image->peek_fd, start - map + offset, bytes, there) == (ssize_t)there)
+		return there;
+	if (there)
+		memcpy(bytes, section->start + offset, there);
+	return there;
 }
 
 uint16_t elf_image_machine(const struct elf_image *image)

@@ -45,6 +45,9 @@ void elf_image_destroy(struct elf_image *image);
 struct elf_scratch;
 void elf_image_use_scratch(struct elf_image *image, struct elf_scratch *scratch);
 
+/* Lets elf_image_peek() read from FD, which has this file and must outlive the image. */
+void elf_image_peek_in(struct elf_image *image, int fd);
+
 uint16_t elf_image_machine(const struct elf_image *image); /* EM_* */
 uint16_t elf_image_type(const struct elf_image *image); /* ET_* */
 uint64_t elf_image_entry_point(const struct elf_image *image); /* ELF address; 0 = none */
@@ -61,6 +64,12 @@ bool elf_image_find(
  */
 struct cursor elf_image_bytes(struct elf_image *image, const char *name);
 struct cursor elf_image_section_bytes(struct elf_image *image, size_t number);
+/*
+ * Copies up to SIZE bytes of SECTION from OFFSET on; returns how many there are. For a few bytes
+ * far from each other: in a mapped file each would be a page fault, which maps sixteen pages.
+ */
+size_t elf_image_peek(const struct elf_image *image, const struct cursor *section, uint64_t offset,
+	void *bytes, size_t size);
 /* The address of a symbol of the file, not one that is undefined. */
 uint64_t elf_image_symbol_address(const struct elf_image *image, const Elf64_Sym *symbol);
 /* SIZE bytes of the file that are loaded at ADDRESS; an empty, bad cursor if there are fewer. */

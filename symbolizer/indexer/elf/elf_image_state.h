@@ -25,6 +25,7 @@ struct elf_image {
 	const uint8_t *map; /* the whole file */
 	size_t map_size;
 	bool borrowed; /* MAP is the caller's memory, not a mapped file */
+	int peek_fd; /* elf_image_peek_in(); -1 = none */
 	Elf *elf;
 	uint16_t machine, type;
 	uint64_t entry_point;

@@ -75,6 +75,7 @@ static int find_debug_file(struct images *images, const struct debug_files *debu
 			is_debug_file_of(images->own, image, c)) {
 			images->debug = take(image);
 			images->debug_fd = c->fd;
+			elf_image_peek_in(images->debug, c->fd);
 		}
 	}
 	return 0;
@@ -236,6 +237,8 @@ int images_open(int elf_fd, const struct debug_files *debug_files, struct images
 	autocall(images_deinit) struct images images = { 0 };
 	int err = elf_image_open(elf_fd, &images.own);
 
+	if (!err)
+		elf_image_peek_in(images.own, elf_fd);
 	if (!err && !has_dwarf(images.own))
 		err = find_debug_file(&images, debug_files);
 	if (!err && !images.debug && !has_section(images.own, ".symtab"))
