@@ -248,6 +248,23 @@ def bpf_beside(show, hz, us, seconds, runs):
     show(name, "%.1f us" % peer_us, "ratio %.2f" % (us / peer_us))
 
 
+def first_sample(cache):
+    """(wall ms, CPU ms) of an agent from its start to its first sample, which is asked for every 5 ms."""
+    agent = Agent(19, cache)
+    try:
+        return [1e3 * s for s in agent.first_sample_seconds()]
+    finally:
+        agent.stop()
+        shutil.rmtree(agent.store, ignore_errors=True)
+
+
+def start(show, runs):
+    cache = scratch("start-cache")
+    rows = [first_sample(cache) for _ in range(5 * runs)]
+    show("start of the program to its first sample, on a quiet machine",
+         "%.0f ms, %.0f CPU ms" % tuple(medians(rows)), "%d starts" % len(rows))
+
+
 def agent(show, seconds, runs, storm):
     cache = scratch("agent-cache")
     for hz in (97, 19):
@@ -257,7 +274,7 @@ def agent(show, seconds, runs, storm):
         show("  RssAnon, RSS, peak of RSS; BPF maps", "%.1f, %.1f, %.1f MB; %.1f MB" % (f.anon, f.rss, f.peak_rss, f.maps))
         show("  BPF per sample, both stacks and output", "%.1f us" % f.bpf)
         bpf_beside(show, hz, f.bpf, seconds, runs)
-        show("  start of the program to its first sample", "%.0f ms, %.0f CPU ms" % (f.first_ms, f.first_cpu_ms))
+        show("  start of the program to its first sample, beside the load", "%.0f ms, %.0f CPU ms" % (f.first_ms, f.first_cpu_ms))
         beside(show, hz, f.own, "perf record -g (no symbols, no pprof)", "perf", run_of_perf,
                seconds, runs)
         beside(show, hz, f.own, "bcc profile (symbols at the end)", "profile-bpfcc", run_of_bcc,
