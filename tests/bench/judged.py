@@ -15,16 +15,19 @@ TESTED = {
     "the first second of a recording": "scenario/29-first-second",
     "index builders given bombs": "scenario/73-index-bombs",
     "flood of HTTP requests by another user": "scenario/71-http-access",
-    "the page with 50,000 stacks": "scenario/35-page",
+    "the page with 100,000 stacks": "scenario/35-page",
     "attaching to a busy server": "scenario/86-latency-attaching",
 }
+WHOLE = {"scenario/35-page"}  # their long form has the figures that are asked for
 
 
 def judged(show):
     env = dict(os.environ, FATHOM_BUILD=BUILD)
     env.pop("ONLY", None)  # frame_pairs.py would take it for the name of a program
     for what, test in TESTED.items():
-        r = subprocess.run([os.path.join(TESTS, test)], env=env, cwd=os.path.dirname(TESTS), capture_output=True, text=True)
+        its_env = dict(env, FULL="1") if test in WHOLE else env
+        r = subprocess.run([os.path.join(TESTS, test)], env=its_env, cwd=os.path.dirname(TESTS), capture_output=True,
+                           text=True)
         lines = r.stdout.strip().split("\n")
         show(what, lines[-1] if r.returncode == 0 else "exit status %d: %s" % (r.returncode, lines[-1]))
     out = subprocess.run([os.path.join(TESTS, "accuracy/unwind.sh")], env=env, cwd=os.path.dirname(TESTS),
