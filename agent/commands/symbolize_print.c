@@ -44,7 +44,7 @@ static char *decimal_before(char *end, uint32_t number)
 	return end;
 }
 
-/* As fprintf() would, which takes as long as the look-up. */
+/* As fprintf() would, without a format to parse: it took a fifth of the time of an answer. */
 static void print_line_and_column(FILE *out, const struct index_frame *frame)
 {
 	char text[2 * (1 + TEXT_U32_BYTES) + 1], *const end = text + sizeof(text), *at = end;

@@ -165,6 +165,24 @@ static void test_what_a_fault_interrupted_is_no_return_address(void **state)
 	}
 }
 
+/* Outside of the entry code of a system call are user frames, which keep what they are. */
+static void test_user_frames_below_the_kernels_entry_keep_their_flags(void **state)
+{
+	struct fixture *f = *state;
+	struct profile_frame frames[] = {
+		in_kernel(2, 0),
+		{ FAULT_ENTRY + 0x10, PROFILE_MODULE_KERNEL, PROFILE_FRAME_RETURN },
+		in_program(MAIN + 0x100, PROFILE_FRAME_RETURN, f),
+	};
+	struct profile_stack stack = { frames, 3, 2, 0 };
+
+	add_stack(f, f->one, &stack, 1);
+
+	automessage *m = pprof_of(f, NULL);
+
+	assert_string_equal(name_at(m, 0, 2, 1), "main");
+}
+
 static void test_programs_at_one_kernel_address_are_two_locations(void **state)
 {
 	struct fixture *f = *state;
@@ -711,6 +729,7 @@ int main(void)
 		CASE(test_module_without_an_index_keeps_file_offsets),
 		CASE(test_kernel_module_and_bpf_frames_have_their_own_mappings),
 		CASE(test_what_a_fault_interrupted_is_no_return_address),
+		CASE(test_user_frames_below_the_kernels_entry_keep_their_flags),
 		CASE(test_programs_at_one_kernel_address_are_two_locations),
 		CASE(test_kernel_address_outside_everything_has_no_mapping),
 		CASE(test_without_kallsyms_kernel_frames_have_no_address),

@@ -37,8 +37,8 @@ enum profile_frame_module {
 enum {
 	PROFILE_KIND_SHIFT = 24, /* of the kind in `module`; module numbers stay below it */
 	/*
-	 * A return address: the call is one byte before. Of kernel frames all but the innermost
-	 * have it until a report knows better (symbolize_is_kernel_entry()).
+	 * A return address: the call is one byte before. Of kernel frames all but the one where the
+	 * walk began have it, until a report knows better (symbolize_is_kernel_entry()).
 	 */
 	PROFILE_FRAME_RETURN = 1,
 	/* Native frames: stands for its function, without what is inlined at the address. */

@@ -68,7 +68,7 @@ static uint32_t resolver_count_switch_frames(
 static struct profile_frame resolver_kernel_frame(
 	const struct stack_resolver *r, uint64_t kaddr, bool is_return)
 {
-	/* No call ends where BPF code begins (its header is there), but an interrupt may come. */
+	/* BPF code begins there: an interrupt may come at its first instruction. */
 	uint32_t tenant = kernel_symbols_tenant(r->options.kernel_symbols, kaddr - is_return)
 				  ?: kernel_symbols_tenant(r->options.kernel_symbols, kaddr);
 

@@ -74,8 +74,10 @@ int symbolize_frame(struct symbolize *s, uint32_t process, const struct profile_
 	struct symbolized *ret_frame);
 /*
  * Whether KADDR is in the code by which system calls, interrupts and exceptions enter the kernel.
- * No call enters it: the kernel frame outside of it is where an interrupt or an exception came,
- * which is no return address. Never true without the kernel's symbols.
+ * The kernel frame outside of it is where an interrupt or an exception came, which is no return
+ * address. The few calls into that code (error_entry(); before Linux 5.12 asm_call_on_stack()) end
+ * no function: without the byte before, at most the line is the next one's. Never true without the
+ * kernel's symbols.
  */
 bool symbolize_is_kernel_entry(const struct symbolize *s, uint64_t kaddr);
 /* Tells how the program in module MODULE was built; false if the module has no index. */
