@@ -68,9 +68,7 @@ static uint32_t resolver_count_switch_frames(
 static struct profile_frame resolver_kernel_frame(
 	const struct stack_resolver *r, uint64_t kaddr, bool is_return)
 {
-	/* BPF code begins there: an interrupt may come at its first instruction. */
-	uint32_t tenant = kernel_symbols_tenant(r->options.kernel_symbols, kaddr - is_return)
-				  ?: kernel_symbols_tenant(r->options.kernel_symbols, kaddr);
+	uint32_t tenant = kernel_symbols_tenant(r->options.kernel_symbols, kaddr - is_return);
 
 	return (struct profile_frame){
 		.address = kaddr,
