@@ -52,9 +52,12 @@ class Agent:
             env=environment(cache), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         self.pid = self.process.pid
 
+    def get(self, path):
+        with urllib.request.urlopen("http://" + self.address + path, timeout=10) as answer:
+            return answer.read().decode()
+
     def metrics(self):
-        url = "http://%s/metrics" % self.address
-        return urllib.request.urlopen(url, timeout=10).read().decode()
+        return self.get("/metrics")
 
     def counter(self, name):
         return sum(float(line.split()[-1]) for line in self.metrics().split("\n")
@@ -64,15 +67,20 @@ class Agent:
         return sum(float(line.split()[-1]) for line in self.metrics().split("\n")
                    if line.startswith(start))
 
-    def first_sample_seconds(self):
+    def seconds_until(self, what, is_true):
+        """(wall s, CPU s) of the agent from its start until IS_TRUE, which is asked every 5 ms."""
         while time.monotonic() - self.begin < 30:
-            try:
-                if self.counter("fathom_samples_total"):
+            with contextlib.suppress(OSError):
+                if is_true():
                     return time.monotonic() - self.begin, run_seconds(self.pid)
-            except OSError:
-                pass
             time.sleep(0.005)
-        sys.exit("the agent took no sample in 30 s")
+        sys.exit("the agent %s in 30 s" % what)
+
+    def first_sample_seconds(self):
+        return self.seconds_until("took no sample", lambda: self.counter("fathom_samples_total"))
+
+    def ready_seconds(self):
+        return self.seconds_until("was not ready", lambda: self.get("/ready") is not None)
 
     def stop(self):
         self.process.send_signal(signal.SIGTERM)
@@ -249,14 +257,10 @@ def bpf_beside(show, hz, us, seconds, runs):
 
 
 def ready(cache):
-    """(wall ms, CPU ms) of an agent from its start until it samples, which is asked for every 5 ms."""
+    """(wall ms, CPU ms) of an agent from its start until it samples."""
     agent = Agent(19, cache)
     try:
-        while time.monotonic() - agent.begin < 30:
-            with contextlib.suppress(OSError), urllib.request.urlopen("http://%s/ready" % agent.address, timeout=10):
-                return 1e3 * (time.monotonic() - agent.begin), 1e3 * run_seconds(agent.pid)
-            time.sleep(.005)
-        sys.exit("the agent was not ready in 30 s")
+        return [1e3 * seconds for seconds in agent.ready_seconds()]
     finally:
         agent.stop()
         shutil.rmtree(agent.store, ignore_errors=True)
