@@ -9,13 +9,18 @@ enum {
 	/*
 	 * The kernel's struct rt_sigframe: siginfo (128 bytes), then ucontext: flags, link, stack,
 	 * a signal mask of 128 bytes and, aligned to 16, uc_mcontext: fault address, x0 to x30, sp,
-	 * pc.
+	 * pc, flags and, aligned to 16, records, the first of which is of the vector registers
+	 * (arch/arm64/kernel/signal.c, setup_sigframe_layout()).
 	 */
 	UNWIND_SIGNAL_X0 = 128 + 176 + 8,
 	UNWIND_SIGNAL_FP = UNWIND_SIGNAL_X0 + 29 * 8,
 	UNWIND_SIGNAL_LR = UNWIND_SIGNAL_X0 + 30 * 8,
 	UNWIND_SIGNAL_SP = UNWIND_SIGNAL_X0 + 31 * 8,
 	UNWIND_SIGNAL_PC = UNWIND_SIGNAL_X0 + 32 * 8,
+	UNWIND_SIGNAL_RECORD = UNWIND_SIGNAL_X0 + 35 * 8,
+	UNWIND_FPSIMD_MAGIC = 0x46508001,
+	UNWIND_SYSCALL_BYTES = 4,
+	UNWIND_CODE_SYSCALL = (int)0xd4000001, /* svc #0 */
 	/*
 	 * ABI_REG_FRAME: once a Go function has made a call, the caller's fp is in its frame, even
 	 * if fp does not point there. Until Go 1.20 (adjustframe() in runtime/stack.go), fp points
@@ -165,17 +170,32 @@ UNWIND_INLINE int unwind_return_address(
 								 : ABI_UNWIND_GOES_ON;
 }
 
-/* Moves to the code that the signal interrupted: pc is no return address. */
+/* Whether a system call may stand before PC: the code may be unreadable. */
+UNWIND_INLINE bool unwind_may_be_behind_syscall(const struct unwind_state *s, __u64 pc)
+{
+	__u32 code = 0;
+
+	return unwind_fetch(s, &code, sizeof(code), pc - UNWIND_SYSCALL_BYTES) ||
+	       code == (__u32)UNWIND_CODE_SYSCALL;
+}
+
+/*
+ * Moves to the code that the signal interrupted: pc is no return address. While rt_sigreturn
+ * restores the registers, sp may be the interrupted code's already, and no signal frame is there.
+ */
 UNWIND_INLINE int unwind_signal(struct unwind_state *s)
 {
-	__u64 frame = s->sp, fp = 0, lr = 0, sp = 0, pc = 0;
+	__u64 frame = s->sp, fp = 0, lr = 0, sp = 0, pc = 0, record = 0;
 	int end;
 
 	if (unwind_word(s, frame + UNWIND_SIGNAL_FP, &fp) ||
 		unwind_word(s, frame + UNWIND_SIGNAL_LR, &lr) ||
 		unwind_word(s, frame + UNWIND_SIGNAL_SP, &sp) ||
-		unwind_word(s, frame + UNWIND_SIGNAL_PC, &pc))
+		unwind_word(s, frame + UNWIND_SIGNAL_PC, &pc) ||
+		unwind_word(s, frame + UNWIND_SIGNAL_RECORD, &record))
 		return ABI_UNWIND_UNREADABLE;
+	if ((__u32)record != UNWIND_FPSIMD_MAGIC)
+		return ABI_UNWIND_BAD_REGISTER;
 	end = unwind_to(s, pc, sp, fp);
 	s->is_return = 0;
 	s->lr = unwind_plain_code(lr);

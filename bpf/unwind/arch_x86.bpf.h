@@ -9,12 +9,15 @@ enum {
 	/*
 	 * The kernel's struct rt_sigframe: after the handler's return sp points to its ucontext.
 	 * uc_mcontext follows flags, link and stack (40 bytes): r8 to r15, rdi, rsi, rbp, rbx, rdx,
-	 * rax, rcx, rsp, rip.
+	 * rax, rcx, rsp, rip, flags, cs (16 bits).
 	 */
 	UNWIND_SIGNAL_FP = 40 + 10 * 8,
 	UNWIND_SIGNAL_RCX = 40 + 14 * 8,
 	UNWIND_SIGNAL_SP = 40 + 15 * 8,
 	UNWIND_SIGNAL_PC = 40 + 16 * 8,
+	UNWIND_SIGNAL_CS = 40 + 18 * 8,
+	UNWIND_CODE_SEGMENT = 0x33, /* __USER_CS */
+	UNWIND_CODE_SEGMENT_XEN = 0xe033, /* FLAT_USER_CS64, of Xen's PV guests */
 	UNWIND_FRAME_KEEPS_FP =
 		0, /* not all assembly saves it; Go corrects it when a stack grows */
 	UNWIND_DWARF_RBX = 3,
@@ -241,6 +244,12 @@ UNWIND_INLINE __u64 unwind_register(const struct unwind_state *s, __u32 number)
 	return number == UNWIND_DWARF_R12 ? s->kept[ABI_KEPT_R12] : 0;
 }
 
+/* Whether the code segment CS is one of 64-bit code (Linux's user_64bit_mode()). */
+UNWIND_INLINE bool unwind_is_code_64(__u16 cs)
+{
+	return cs == UNWIND_CODE_SEGMENT || cs == UNWIND_CODE_SEGMENT_XEN;
+}
+
 /* Whether a system call stands before PC. */
 UNWIND_INLINE bool unwind_is_behind_syscall(const struct unwind_state *s, __u64 pc)
 {
@@ -253,18 +262,23 @@ UNWIND_INLINE bool unwind_is_behind_syscall(const struct unwind_state *s, __u64 
 /*
  * Moves to the code that the signal interrupted: pc is no return address. If that is a system call,
  * to its instruction, since the next one may be another function's. syscall leaves the address of
- * the next instruction in rcx; in a function that was called by rcx it is there, too.
+ * the next instruction in rcx; in a function that was called by rcx it is there, too. While
+ * rt_sigreturn restores the registers, sp may be the interrupted code's already, and no signal
+ * frame is there.
  */
 UNWIND_INLINE int unwind_signal(struct unwind_state *s)
 {
-	__u64 frame = s->sp, fp = 0, sp = 0, pc = 0, rcx = 0;
+	__u64 frame = s->sp, fp = 0, sp = 0, pc = 0, rcx = 0, cs = 0;
 	int end;
 
 	if (unwind_word(s, frame + UNWIND_SIGNAL_FP, &fp) ||
 		unwind_word(s, frame + UNWIND_SIGNAL_RCX, &rcx) ||
 		unwind_word(s, frame + UNWIND_SIGNAL_SP, &sp) ||
-		unwind_word(s, frame + UNWIND_SIGNAL_PC, &pc))
+		unwind_word(s, frame + UNWIND_SIGNAL_PC, &pc) ||
+		unwind_word(s, frame + UNWIND_SIGNAL_CS, &cs))
 		return ABI_UNWIND_UNREADABLE;
+	if (!unwind_is_code_64((__u16)cs))
+		return ABI_UNWIND_BAD_REGISTER;
 	if (rcx == pc && unwind_is_behind_syscall(s, pc))
 		pc -= UNWIND_SYSCALL_BYTES;
 	end = unwind_to(s, pc, sp, fp);

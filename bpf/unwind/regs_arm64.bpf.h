@@ -44,7 +44,7 @@ static __always_inline __u64 regs_return_address(const bpf_user_pt_regs_t *regs)
 enum {
 	KERNEL_STACK_BYTES = 16384, /* on kernels without bpf_task_pt_regs() (before 5.15) */
 	STATE_REGISTER = 28,
-	SVC_BYTES = 4,
+	SYS_RT_SIGRETURN = 139,
 	KERNEL_REGS_BYTES = 336, /* their struct pt_regs; begins with struct user_pt_regs */
 };
 
@@ -79,16 +79,19 @@ static __always_inline bool regs_never_user(struct task_struct *task)
  * Where TASK is, whose kernel entry saved REGS. In a system call it is at that instruction and not
  * at the saved address, that of the next one: the call may be the last instruction of its function,
  * as it is in the vDSO's return from a signal handler. The kernel forgets the call's number before
- * it sets another address (start of a handler, execve).
+ * it sets another address (start of a handler, execve), but for rt_sigreturn: the code tells.
  */
 static __always_inline __u64 regs_saved_pc(
-	struct task_struct *task, const struct user_pt_regs *regs)
+	const struct unwind_state *state, struct task_struct *task, const struct user_pt_regs *regs)
 {
 	const struct pt_regs___arm64 *saved = task_user_regs(task);
 	int number = -1;
 
 	bpf_core_read(&number, sizeof(number), &saved->syscallno);
-	return number >= 0 ? regs->pc - SVC_BYTES : regs->pc;
+	if (number < 0 ||
+		(number == SYS_RT_SIGRETURN && !unwind_may_be_behind_syscall(state, regs->pc)))
+		return regs->pc;
+	return regs->pc - UNWIND_SYSCALL_BYTES;
 }
 
 /*
@@ -108,7 +111,7 @@ static __always_inline bool regs_of_user(
 	}
 	if (bpf_probe_read_kernel(regs, sizeof(*regs), task_user_regs(task)))
 		return false;
-	regs_set(state, regs_saved_pc(task, regs), regs->sp, regs->regs[29]);
+	regs_set(state, regs_saved_pc(state, task, regs), regs->sp, regs->regs[29]);
 	state->lr = unwind_plain_code(regs->regs[30]);
 	return (regs->pstate & 0x1f) == 0;
 }

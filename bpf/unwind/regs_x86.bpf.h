@@ -45,7 +45,6 @@ static __always_inline __u64 regs_return_address(const bpf_user_pt_regs_t *regs)
 }
 
 enum {
-	CODE_SEGMENT_64 = 0x33, /* __USER_CS: 64-bit code */
 	SYS_RT_SIGRETURN = 15,
 	KERNEL_STACK_BYTES = 16384, /* on kernels without bpf_task_pt_regs() (before 5.15) */
 };
@@ -131,13 +130,13 @@ static __always_inline bool regs_of_user(
 	if (interrupted && regs_user_mode(interrupted)) {
 		state->pc = interrupted->rip;
 		regs_copy(state, interrupted);
-		return interrupted->cs == CODE_SEGMENT_64;
+		return unwind_is_code_64((__u16)interrupted->cs);
 	}
 	if (bpf_probe_read_kernel(regs, sizeof(*regs), task_user_regs(task)))
 		return false;
 	state->pc = regs_saved_pc(state, regs);
 	regs_copy(state, regs);
-	return regs->cs == CODE_SEGMENT_64;
+	return unwind_is_code_64((__u16)regs->cs);
 }
 
 /* The register that always holds a runtime's state: none, since C code uses all of them. */

@@ -12,7 +12,7 @@
 #endif
 #include "bpf/unwind/step.bpf.h"
 
-enum { STACK = 0x7ffd0000, STACK_WORDS = 64, CALLER = 0x401234, OTHER = 0x402468 };
+enum { STACK = 0x7ffd0000, STACK_WORDS = 96, CALLER = 0x401234, OTHER = 0x402468 };
 enum { GOROUTINE = 0xc000000, M = 0xd000000, GO_PC = 0x40aaaa, GO_WAITS = 40 };
 
 /* Pointer authentication code above an address. */
@@ -166,6 +166,48 @@ static void after_assembly_nothing_else_is_believed(void **state)
 		by_rule(f, (struct abi_unwind_rule){ .cfa = ABI_CFA_END }), ABI_UNWIND_ROOT);
 }
 
+enum { SIGNAL_X0 = (128 + 176 + 8) / 8 };
+
+static void signal_frame_leads_to_the_interrupted_code(void **state)
+{
+	struct fixture *f = *state;
+
+	f->words[SIGNAL_X0 + 29] = word_at(90);
+	f->words[SIGNAL_X0 + 30] = OTHER;
+	f->words[SIGNAL_X0 + 31] = word_at(80);
+	f->words[SIGNAL_X0 + 32] = CALLER;
+	f->words[SIGNAL_X0 + 35] = 0x21046508001; /* struct fpsimd_context: 528 bytes */
+	f->state.is_return = 1;
+	assert_int_equal(
+		by_rule(f, (struct abi_unwind_rule){ .cfa = ABI_CFA_SIGNAL }), ABI_UNWIND_GOES_ON);
+	expect_at(f, CALLER, word_at(80), word_at(90));
+	assert_int_equal(f->state.is_return, 0);
+	assert_int_equal(f->state.lr, OTHER);
+}
+
+/* rt_sigreturn has put back the interrupted code's sp, and pc is still the handler's return. */
+static void stack_without_a_signal_frame_is_refused(void **state)
+{
+	struct fixture *f = *state;
+
+	f->words[SIGNAL_X0 + 31] = word_at(80);
+	f->words[SIGNAL_X0 + 32] = CALLER;
+	assert_int_equal(by_rule(f, (struct abi_unwind_rule){ .cfa = ABI_CFA_SIGNAL }),
+		ABI_UNWIND_BAD_REGISTER);
+	expect_at(f, 0x400100, STACK, 0xdead);
+}
+
+/* What rt_sigreturn has put back as pc follows other code than a system call. */
+static void code_tells_whether_a_system_call_stands_before_it(void **state)
+{
+	struct fixture *f = *state;
+
+	f->words[2] = UINT64_C(0xd4000001) << 32 | 0xd2801168; /* mov x8, #139; svc #0 */
+	assert_true(unwind_may_be_behind_syscall(&f->state, word_at(3)));
+	assert_false(unwind_may_be_behind_syscall(&f->state, word_at(3) - 4));
+	assert_true(unwind_may_be_behind_syscall(&f->state, STACK));
+}
+
 static void frame_of_go_is_below_its_stack_pointer(void **state)
 {
 	struct fixture *f = *state;
@@ -271,6 +313,12 @@ int main(void)
 			after_assembly_the_caller_is_found_by_its_record, setup, teardown),
 		cmocka_unit_test_setup_teardown(
 			after_assembly_nothing_else_is_believed, setup, teardown),
+		cmocka_unit_test_setup_teardown(
+			signal_frame_leads_to_the_interrupted_code, setup, teardown),
+		cmocka_unit_test_setup_teardown(
+			stack_without_a_signal_frame_is_refused, setup, teardown),
+		cmocka_unit_test_setup_teardown(
+			code_tells_whether_a_system_call_stands_before_it, setup, teardown),
 		cmocka_unit_test_setup_teardown(
 			frame_of_go_is_below_its_stack_pointer, setup, teardown),
 		cmocka_unit_test_setup_teardown(

@@ -216,49 +216,6 @@ static void plt_entry_before_and_after_its_push(void **state)
 	expect_at(f, OTHER, STACK + 8, 0xdead);
 }
 
-static void signal_frame_leads_to_the_interrupted_code(void **state)
-{
-	struct fixture *f = *state;
-
-	f->words[5 + 10] = STACK + 0x300; /* uc_mcontext: rbp, rsp, rip */
-	f->words[5 + 15] = STACK + 0x200;
-	f->words[5 + 16] = CALLER;
-	f->state.is_return = 1;
-	assert_int_equal(by_rule(f, rule_of(ABI_CFA_SIGNAL)), ABI_UNWIND_GOES_ON);
-	expect_at(f, CALLER, STACK + 0x200, STACK + 0x300);
-	assert_int_equal(f->state.is_return, 0);
-	assert_int_equal(unwind_recorded(&f->state), CALLER + 1);
-}
-
-/* Code is 16 bytes at CALLER - 8, and the signal came with rcx = CALLER there. */
-static void signal_comes_at(struct fixture *f, const uint8_t code[16])
-{
-	struct unwind_memory text = { CALLER - 8, 16, code, NULL };
-
-	f->words[5 + 14] = CALLER; /* rcx */
-	f->words[5 + 15] = STACK + 0x200;
-	f->words[5 + 16] = CALLER;
-	f->state.sp = STACK;
-	f->state.block_address = 0;
-	f->memory.next = &text;
-	assert_int_equal(by_rule(f, rule_of(ABI_CFA_SIGNAL)), ABI_UNWIND_GOES_ON);
-	f->memory.next = NULL;
-}
-
-static void signal_frame_leads_to_an_interrupted_system_call(void **state)
-{
-	static const uint8_t call[16] = { [6] = 0x0f, 0x05, 0xc3 };
-	static const uint8_t first[16] = { [6] = 0xeb, 0xfe, 0xc3 };
-	struct fixture *f = *state;
-
-	signal_comes_at(f, call);
-	expect_at(f, CALLER - 2, STACK + 0x200, 0);
-	assert_int_equal(unwind_recorded(&f->state), CALLER - 1);
-	/* The first instruction of a function that was called by rcx. */
-	signal_comes_at(f, first);
-	expect_at(f, CALLER, STACK + 0x200, 0);
-}
-
 static void undefined_return_address_is_the_root(void **state)
 {
 	struct fixture *f = *state;
@@ -748,8 +705,6 @@ int main(void)
 		STEP_TEST(frame_pointer_outside_of_a_realigned_frame_is_the_callers),
 		STEP_TEST(cfa_saved_on_the_stack),
 		STEP_TEST(plt_entry_before_and_after_its_push),
-		STEP_TEST(signal_frame_leads_to_the_interrupted_code),
-		STEP_TEST(signal_frame_leads_to_an_interrupted_system_call),
 		STEP_TEST(undefined_return_address_is_the_root),
 		STEP_TEST(return_address_zero_is_the_root),
 		STEP_TEST(frame_pointer_that_is_lost_is_zero),
