@@ -59,7 +59,7 @@ endif
 machine := $(shell uname -m)
 bpf_arch := $(if $(filter aarch64,$(machine)),arm64,x86)
 
-libs := libbpf libelf libmicrohttpd yaml-0.1 libpcre2-8 libdw libprotobuf-c libzstd libdeflate libxxhash libseccomp liblzma nettle jansson
+libs := libbpf libelf yaml-0.1 libpcre2-8 libdw libprotobuf-c libzstd libdeflate libxxhash libseccomp liblzma nettle jansson
 warnings := -Wall -Wextra -Wshadow -Wmissing-prototypes -Wstrict-prototypes -Wvla -Wundef \
 	-Wno-missing-field-initializers -Wno-override-init
 CPPFLAGS += -I. -I$(O)/gen -D_GNU_SOURCE
@@ -72,8 +72,9 @@ all_cflags = -std=gnu17 $(CFLAGS) $(sections) $(warnings) $(WERROR) -fstack-prot
 # libiberty (demangling) is a static library without a pkg-config file.
 LDLIBS += $(shell $(PKG_CONFIG) --libs $(libs)) -l:libiberty.a -lz -lpthread
 LDFLAGS += $(san_flags) -Wl,--as-needed -Wl,--gc-sections -Wl,-z,relro,-z,now
-# Loaded on demand, not linked: base/curl_on_demand.c, symbolizer/indexer/code/decoder.c.
-loaded_libs := libcurl
+# Loaded on demand, not linked: base/curl_on_demand.c, agent/server/serve/microhttpd_on_demand.c,
+# symbolizer/indexer/code/decoder.c.
+loaded_libs := libcurl libmicrohttpd
 soname = $(shell readelf -d "$$($(CC) -print-file-name=lib$(1).so)" 2>/dev/null | sed -n 's/.*SONAME.*\[\(.*\)\]/\1/p')
 decoder_libraries := -DFATHOM_ZYDIS_LIBRARY='"$(call soname,Zydis)"' \
 	-DFATHOM_CAPSTONE_LIBRARY='"$(call soname,capstone)"'
@@ -178,6 +179,8 @@ $(O)/obj/agent/server/metadata/%.o $(O)/obj/agent/server/serve/%.o $(O)/obj/agen
 	private CFLAGS += -Os
 endif
 
+microhttpd := agent/server/serve/microhttpd_on_demand.o
+$(O)/obj/$(microhttpd) $(O)/fuzzobj/$(microhttpd): CPPFLAGS += -DFATHOM_MICROHTTPD_LIBRARY='"$(call soname,microhttpd)"'
 decoders := $(addprefix symbolizer/indexer/code/,decoder_zydis.o decoder_capstone.o)
 $(decoders:%=$(O)/obj/%) $(decoders:%=$(O)/fuzzobj/%): CPPFLAGS += $(decoder_libraries)
 

@@ -2,8 +2,8 @@
 /*
  * Loads libcurl when the first remote store is created, or in the child that queries debuginfod.
  * Linking it directly would load 19 more libraries into every process of this program: 3 ms of CPU
- * per start (6.5 ms instead of 3.5 for `fathom --version`; each sandboxed child is a start, too)
- * and 2 MB of resident memory in a sampler that sends nothing (12.6 MB instead of 10.6).
+ * per start (each sandboxed child is a start, too) and 2 MB of resident memory in a sampler that
+ * sends nothing (12.6 MB instead of 10.6).
  *
  * The functions here have the names of libcurl's and forward to them. Without the library they fail
  * as libcurl does when it is out of memory.

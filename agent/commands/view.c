@@ -242,7 +242,7 @@ static int view_serve(const struct view *v)
 	serve_destroy(serve);
 	loop_destroy(loop);
 	if (err)
-		fprintf(stderr, "fathom view: cannot serve the page: %s\n", strerror(-err));
+		fprintf(stderr, "fathom view: cannot serve the page: %s\n", serve_error(err));
 	return err;
 }
 

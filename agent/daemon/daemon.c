@@ -245,9 +245,10 @@ static int make_serve(struct daemon *d)
 	err = serve_create(&options, &d->serve);
 	if (!err)
 		return make_socket(d, path);
-	fprintf(stderr, "fathom agent: --http-address %s: %s\n", address ? address : "",
+	fprintf(stderr, "fathom agent: --http-%s %s: %s\n", address ? "address" : "socket",
+		address ? address : path,
 		err == -EADDRINUSE ? "in use, perhaps by another agent: choose another address"
-				   : strerror(-err));
+				   : serve_error(err));
 	return err;
 }
 

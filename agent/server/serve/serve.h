@@ -125,8 +125,11 @@ struct serve_options {
 	struct serve_page page; /* instead of an agent's page and paths */
 };
 
-/* -EINVAL: invalid address; -EADDRINUSE …. */
+/* -EINVAL: invalid address; -ELIBACC: libmicrohttpd cannot be loaded; -EADDRINUSE …. */
 int serve_create(const struct serve_options *options, struct serve **ret_serve);
+
+/* The text of ERR, an error of serve_create(). Valid until the next call. */
+const char *serve_error(int err);
 void serve_destroy(struct serve *s);
 /*
  * Listens on a socket file as well, for root, our own user and group, whom the kernel names

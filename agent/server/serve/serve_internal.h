@@ -77,6 +77,11 @@ struct serve {
 /* Runs the library, which may have work that its epoll descriptor does not report. */
 void server_run(struct serve *s);
 
+extern const char microhttpd_name[]; /* `libmicrohttpd.so.12` */
+
+/* -ELIBACC: the library, or one of the functions in use, is missing. */
+int microhttpd_load(void);
+
 /* connections.c */
 void connections_on_client(void *context, int fd, uint32_t events); /* a loop_fd_fn of a listener */
 /* The library's notification that a connection has begun or ended. */

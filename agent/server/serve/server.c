@@ -5,6 +5,7 @@
  */
 #include <assert.h>
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -167,7 +168,10 @@ static void server_on_completed(void *context, struct MHD_Connection *mhd, void 
 static int start_library(struct serve *s)
 {
 	const union MHD_DaemonInfo *info;
+	int err = microhttpd_load();
 
+	if (err)
+		return err;
 	s->mhd = MHD_start_daemon(
 		MHD_USE_EPOLL | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_NO_LISTEN_SOCKET, 0, NULL, NULL,
 		server_on_request, s, MHD_OPTION_CONNECTION_LIMIT,
@@ -220,6 +224,16 @@ int serve_create(const struct serve_options *options, struct serve **ret_serve)
 	}
 	*ret_serve = s;
 	return 0;
+}
+
+const char *serve_error(int err)
+{
+	static char text[64];
+
+	if (err != -ELIBACC)
+		return strerror(-err);
+	(void)snprintf(text, sizeof(text), "libmicrohttpd (%s) cannot be loaded", microhttpd_name);
+	return text;
 }
 
 static struct serve_reply *any_held(const struct serve *s)
