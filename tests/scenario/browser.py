@@ -57,28 +57,14 @@ class Browser:
         except (OSError, ValueError, AssertionError):
             pass
         if self.driver:
-            try:
-                os.killpg(self.driver.pid, signal.SIGKILL)
-            except ProcessLookupError:
-                pass
-            self.driver.wait()
-            self.driver.stdout.close()
+            self._end_driver()
         shutil.rmtree(self.folder, ignore_errors=True)
 
     def _start(self):
         # Chromium writes below HOME and TMPDIR too, so it gets one of its own.
         env = dict(os.environ, HOME=self.folder, TMPDIR=self.folder, XDG_CONFIG_HOME=self.folder,
                    XDG_CACHE_HOME=self.folder)
-        self.driver = subprocess.Popen(["chromedriver", "--port=0"], stdin=subprocess.DEVNULL,
-                                       stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=env,
-                                       start_new_session=True, cwd="/", user=self.user, group=self.user)
-        port = None
-        for line in self.driver.stdout:
-            if b"started successfully on port" in line:
-                port = int(line.split()[-1].rstrip(b"."))
-                break
-        assert port, "chromedriver did not start"
-        self.base = "http://127.0.0.1:%d/session" % port
+        self.base = "http://127.0.0.1:%d/session" % self._start_driver(env)
         flags = FLAGS + ["--user-data-dir=" + os.path.join(self.folder, "data"),
                          "--window-size=%d,%d" % self.size]
         chrome = {"args": flags, "prefs": {"download.default_directory": self.folder}}
@@ -89,6 +75,32 @@ class Browser:
         self.theme("dark" if self.dark else "light")
         self.resize(*self.size)
         self.devtools("Browser.setDownloadBehavior", behavior="allow", downloadPath=self.folder)
+
+    def _start_driver(self, env):
+        """Its port. It takes one that is free for IPv4, and ends if another program has that one for IPv6."""
+        port, said = None, b"port not available"
+        while not port and b"port not available" in said:
+            if self.driver:
+                self._end_driver()
+            self.driver = subprocess.Popen(["chromedriver", "--port=0"], stdin=subprocess.DEVNULL,
+                                           stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=env,
+                                           start_new_session=True, cwd="/", user=self.user, group=self.user)
+            said = b""
+            for line in self.driver.stdout:
+                said += line
+                if b"started successfully on port" in line:
+                    port = int(line.split()[-1].rstrip(b"."))
+                    break
+        assert port, "chromedriver did not start: %s" % said.decode(errors="replace")
+        return port
+
+    def _end_driver(self):
+        try:
+            os.killpg(self.driver.pid, signal.SIGKILL)
+        except ProcessLookupError:
+            pass
+        self.driver.wait()
+        self.driver.stdout.close()
 
     def _call(self, method, path, body=None):
         data = json.dumps(body or {}).encode() if method == "POST" else None
