@@ -182,6 +182,7 @@ def drain(show, name, target, sink):
     """A new agent, which takes no samples of note, sends what NAME's spool holds."""
     server = sink(target[1])
     agent = Agent(name, dict([target]), "1h")
+    agent.wait(lambda: agent.pending(target[0]) > 0, 60)  # the spool is read after the first answers
     pending = agent.pending(target[0])
     begin, cpu = time.monotonic(), agent.cpu_s("export")
     agent.wait(lambda: agent.pending(target[0]) == 0, 1200)
