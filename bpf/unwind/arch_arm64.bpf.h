@@ -20,7 +20,6 @@ enum {
 	UNWIND_SIGNAL_RECORD = UNWIND_SIGNAL_X0 + 35 * 8,
 	UNWIND_FPSIMD_MAGIC = 0x46508001,
 	UNWIND_SYSCALL_BYTES = 4,
-	UNWIND_CODE_SYSCALL = (int)0xd4000001, /* svc #0 */
 	/*
 	 * ABI_REG_FRAME: once a Go function has made a call, the caller's fp is in its frame, even
 	 * if fp does not point there. Until Go 1.20 (adjustframe() in runtime/stack.go), fp points
@@ -176,7 +175,7 @@ UNWIND_INLINE bool unwind_may_be_behind_syscall(const struct unwind_state *s, __
 	__u32 code = 0;
 
 	return unwind_fetch(s, &code, sizeof(code), pc - UNWIND_SYSCALL_BYTES) ||
-	       code == (__u32)UNWIND_CODE_SYSCALL;
+	       code == 0xd4000001; /* svc #0 */
 }
 
 /*

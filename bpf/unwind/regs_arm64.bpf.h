@@ -79,7 +79,8 @@ static __always_inline bool regs_never_user(struct task_struct *task)
  * Where TASK is, whose kernel entry saved REGS. In a system call it is at that instruction and not
  * at the saved address, that of the next one: the call may be the last instruction of its function,
  * as it is in the vDSO's return from a signal handler. The kernel forgets the call's number before
- * it sets another address (start of a handler, execve), but for rt_sigreturn: the code tells.
+ * it sets another address (start of a handler, execve). Only rt_sigreturn sets the address first:
+ * there the instruction before it tells.
  */
 static __always_inline __u64 regs_saved_pc(
 	const struct unwind_state *state, struct task_struct *task, const struct user_pt_regs *regs)
