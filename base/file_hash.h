@@ -5,7 +5,7 @@
  * (https://opentelemetry.io/docs/specs/otel/profiles/mappings/), the first 16 bytes of the SHA-256
  * of the file's first 4096 bytes, its last 4096 bytes (they may overlap) and its length as eight
  * bytes, big-endian. Parca's agent calls it the file ID. The SHA-256 is nettle's: it uses the CPU's
- * SHA instructions, and the library needs no other.
+ * SHA instructions and brings no other library along.
  *
  * pprof has no field for it, so profiles carry it as a comment, `#htlhash MAPPING-ID HEX`. Tools do
  * not show comments that begin with '#'.

@@ -4,8 +4,8 @@
  * eight more libraries into every process of this program: 2 ms of CPU per start (3.7 instead of
  * 1.6 for `fathom --version`; each sandboxed child, which reads untrusted files, is a start, too).
  *
- * The functions here have the names of libmicrohttpd's and forward to them. They may be called once
- * microhttpd_load() has succeeded.
+ * The functions here have the names of libmicrohttpd's and forward to them. None may be called
+ * before microhttpd_load() has succeeded.
  */
 #include <dlfcn.h>
 #include <errno.h>
@@ -14,9 +14,11 @@
 
 #include "agent/server/serve/serve_internal.h"
 
-/* From the library that the program was compiled with; see the Makefile. */
-const char microhttpd_name[] = FATHOM_MICROHTTPD_LIBRARY;
-_Static_assert(sizeof(microhttpd_name) > 1, "libmicrohttpd.so was not found");
+/* The soname of the library that the program was compiled with; see the Makefile. */
+static const char library_name[] = FATHOM_MICROHTTPD_LIBRARY;
+_Static_assert(sizeof(library_name) > 1, "libmicrohttpd.so was not found");
+
+const char microhttpd_missing[] = "libmicrohttpd (" FATHOM_MICROHTTPD_LIBRARY ") cannot be loaded";
 
 /* clang-format off */
 #define FORWARDED(FUNCTION)                                                                        \
@@ -77,7 +79,7 @@ static bool resolve(const char *name, void *function)
 
 int microhttpd_load(void)
 {
-	bool all = dlopen(microhttpd_name, RTLD_NOW | RTLD_GLOBAL | RTLD_NODELETE);
+	bool all = dlopen(library_name, RTLD_NOW | RTLD_GLOBAL | RTLD_NODELETE);
 
 	FORWARDED(RESOLVE)
 	all = resolve("MHD_start_daemon_va", &real.MHD_start_daemon_va) && all;

@@ -128,7 +128,7 @@ struct serve_options {
 /* -EINVAL: invalid address; -ELIBACC: libmicrohttpd cannot be loaded; -EADDRINUSE …. */
 int serve_create(const struct serve_options *options, struct serve **ret_serve);
 
-/* The text of ERR, an error of serve_create(). Valid until the next call. */
+/* As strerror(-ERR), for an error of serve_create(). */
 const char *serve_error(int err);
 void serve_destroy(struct serve *s);
 /*

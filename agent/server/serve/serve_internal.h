@@ -77,7 +77,7 @@ struct serve {
 /* Runs the library, which may have work that its epoll descriptor does not report. */
 void server_run(struct serve *s);
 
-extern const char microhttpd_name[]; /* `libmicrohttpd.so.12` */
+extern const char microhttpd_missing[]; /* what -ELIBACC means, for the user */
 
 /* -ELIBACC: the library, or one of the functions in use, is missing. */
 int microhttpd_load(void);

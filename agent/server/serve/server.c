@@ -5,7 +5,6 @@
  */
 #include <assert.h>
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -228,12 +227,7 @@ int serve_create(const struct serve_options *options, struct serve **ret_serve)
 
 const char *serve_error(int err)
 {
-	static char text[64];
-
-	if (err != -ELIBACC)
-		return strerror(-err);
-	(void)snprintf(text, sizeof(text), "libmicrohttpd (%s) cannot be loaded", microhttpd_name);
-	return text;
+	return err == -ELIBACC ? microhttpd_missing : strerror(-err);
 }
 
 static struct serve_reply *any_held(const struct serve *s)
