@@ -68,7 +68,7 @@ class Resolver:
 
 
 def compare(show, runs, what, resolvers, lines):
-    # What one address costs depends on its unit: each of some is asked by itself.
+    # What one address costs depends on its unit, so several are asked, each in a process of its own.
     singles, once = [written("one-%d" % i, lines[i:i + 1]) for i in range(SINGLE)], written("once", lines)
     often = written("often", lines * TURNS)
     own = None

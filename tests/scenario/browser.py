@@ -77,11 +77,8 @@ class Browser:
         self.devtools("Browser.setDownloadBehavior", behavior="allow", downloadPath=self.folder)
 
     def _start_driver(self, env):
-        """Its port. It takes one that is free for IPv4, and ends if another program has that one for IPv6."""
-        port, said = None, b"port not available"
-        while not port and b"port not available" in said:
-            if self.driver:
-                self._end_driver()
+        """Returns its port. It chooses one that is free for IPv4, and ends if another program has that one for IPv6."""
+        while True:
             self.driver = subprocess.Popen(["chromedriver", "--port=0"], stdin=subprocess.DEVNULL,
                                            stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=env,
                                            start_new_session=True, cwd="/", user=self.user, group=self.user)
@@ -89,10 +86,9 @@ class Browser:
             for line in self.driver.stdout:
                 said += line
                 if b"started successfully on port" in line:
-                    port = int(line.split()[-1].rstrip(b"."))
-                    break
-        assert port, "chromedriver did not start: %s" % said.decode(errors="replace")
-        return port
+                    return int(line.split()[-1].rstrip(b"."))
+            assert b"port not available" in said, "chromedriver did not start: %s" % said.decode(errors="replace")
+            self._end_driver()
 
     def _end_driver(self):
         try:
