@@ -126,8 +126,6 @@ UNWIND_INLINE __u64 unwind_callers_own(const struct unwind_state *s)
 /* Moves to the caller. Returns an enum abi_unwind_end. */
 UNWIND_INLINE int unwind_to(struct unwind_state *s, __u64 pc, __u64 sp, __u64 fp)
 {
-	if (!pc)
-		return ABI_UNWIND_ROOT;
 	if (pc < UNWIND_MIN_CODE || pc >> UNWIND_CODE_BITS)
 		return ABI_UNWIND_BAD_REGISTER;
 	s->pc = pc;

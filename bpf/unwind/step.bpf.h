@@ -297,6 +297,27 @@ UNWIND_INLINE bool unwind_is_frame_pointer(const struct unwind_state *s)
 	return !(s->fp & 7) && s->fp >= s->sp && s->fp - s->sp <= UNWIND_MAX_FRAME_BYTES;
 }
 
+/*
+ * How a walk ends that reads 0 for a return address. Many coroutine libraries give a coroutine's
+ * first function that one: such a stack is whole. Elsewhere a wrong table, or a register that was
+ * no frame pointer, led to the 0.
+ */
+UNWIND_INLINE int unwind_end_at_zero(bool is_root)
+{
+	return is_root ? ABI_UNWIND_ROOT : ABI_UNWIND_BAD_REGISTER;
+}
+
+/*
+ * Whether the frame that ends at CFA may be a root, by the caller's FP: the ABIs have stacks
+ * aligned to 16 bytes at a call (System V ABI for AMD64 3.2.2, AAPCS64 6.4.5). A frame pointer
+ * above the CFA is a caller's; libraries leave 0 there, the stack's end, or what an earlier
+ * coroutine left.
+ */
+UNWIND_INLINE bool unwind_may_be_root(__u64 cfa, __u64 fp)
+{
+	return !(cfa & 15) && (fp <= cfa || fp - cfa > UNWIND_MAX_FRAME_BYTES);
+}
+
 UNWIND_INLINE int unwind_by_frame_pointer(struct unwind_state *s, enum unwind_place place)
 {
 	__u64 fp = s->fp, caller_fp = 0, pc = 0;
@@ -307,6 +328,10 @@ UNWIND_INLINE int unwind_by_frame_pointer(struct unwind_state *s, enum unwind_pl
 		return ABI_UNWIND_UNREADABLE;
 	if (caller_fp == fp)
 		return ABI_UNWIND_BAD_REGISTER;
+	if (!unwind_plain_code(pc))
+		/* Any register that points to zeroes looks like this in interrupted code. */
+		return unwind_end_at_zero(!caller_fp && !(fp & 15) &&
+					  (s->is_return || place == UNWIND_PLACE_KEEPS_FP));
 	if (place == UNWIND_PLACE_GAP && unwind_may_skip_caller(s, pc))
 		return ABI_UNWIND_GAP;
 	return unwind_to(s, unwind_plain_code(pc),
@@ -426,6 +451,8 @@ UNWIND_INLINE int unwind_by_rule(struct unwind_state *s, const struct abi_unwind
 	end = unwind_return_address(s, rule, cfa, &pc);
 	if (end)
 		return end;
+	if (!unwind_plain_code(pc))
+		return unwind_end_at_zero(unwind_may_be_root(cfa, fp));
 	kept = unwind_kept(s, rule, cfa);
 	end = unwind_to(s, unwind_plain_code(pc), cfa, fp);
 	s->kept[unwind_kept_number(rule)] = kept;

@@ -226,11 +226,50 @@ static void undefined_return_address_is_the_root(void **state)
 	assert_int_equal(by_rule(f, rule), ABI_UNWIND_ROOT);
 }
 
+static int by_fp(struct fixture *f, enum unwind_place place)
+{
+	return unwind_step_from(&f->state, place, NULL);
+}
+
+/* As the first function of a coroutine has it. */
 static void return_address_zero_is_the_root(void **state)
 {
 	struct fixture *f = *state;
 
-	assert_int_equal(by_rule(f, rule_sp(8)), ABI_UNWIND_ROOT);
+	/* Ruby leaves 0 in the frame pointer, D the stack's end, Crystal what was there before. */
+	f->state.fp = 0;
+	assert_int_equal(by_rule(f, rule_sp(16)), ABI_UNWIND_ROOT);
+	f->state.fp = STACK + 16;
+	assert_int_equal(by_rule(f, rule_sp(16)), ABI_UNWIND_ROOT);
+	f->state.fp = 0xdead;
+	assert_int_equal(by_rule(f, rule_sp(16)), ABI_UNWIND_ROOT);
+	f->state.is_return = 1;
+	f->state.fp = STACK + 80;
+	assert_int_equal(by_fp(f, UNWIND_PLACE_GAP), ABI_UNWIND_ROOT);
+	assert_int_equal(by_fp(f, UNWIND_PLACE_UNKNOWN), ABI_UNWIND_ROOT);
+}
+
+/*
+ * Mono's tables say in an epilogue what was true before it, which is often a word off; its
+ * trampolines put a zero above the frame pointer that they saved.
+ */
+static void zero_that_is_no_return_address_is_no_root(void **state)
+{
+	struct fixture *f = *state;
+
+	f->words[10] = STACK + 400;
+	f->state.fp = 0;
+	assert_int_equal(by_rule(f, rule_sp(24)), ABI_UNWIND_BAD_REGISTER);
+	f->state.fp = STACK + 400;
+	assert_int_equal(by_rule(f, rule_sp(16)), ABI_UNWIND_BAD_REGISTER);
+	f->state.fp = STACK + 96; /* a register with the address of something that is zeroed */
+	assert_int_equal(by_fp(f, UNWIND_PLACE_UNKNOWN), ABI_UNWIND_BAD_REGISTER);
+	f->state.is_return = 1;
+	f->state.fp = STACK + 80;
+	assert_int_equal(by_fp(f, UNWIND_PLACE_GAP), ABI_UNWIND_BAD_REGISTER);
+	assert_int_equal(by_fp(f, UNWIND_PLACE_UNKNOWN), ABI_UNWIND_BAD_REGISTER);
+	f->state.fp = STACK + 88;
+	assert_int_equal(by_fp(f, UNWIND_PLACE_UNKNOWN), ABI_UNWIND_BAD_REGISTER);
 }
 
 static void frame_pointer_that_is_lost_is_zero(void **state)
@@ -319,11 +358,6 @@ static void walk_over_many_blocks_reads_the_right_words(void **state)
 }
 
 /* ---- frame pointers ------------------------------------------------------------------------- */
-
-static int by_fp(struct fixture *f, enum unwind_place place)
-{
-	return unwind_step_from(&f->state, place, NULL);
-}
 
 static void code_without_rules_is_unwound_by_a_plausible_frame_pointer(void **state)
 {
@@ -707,6 +741,7 @@ int main(void)
 		STEP_TEST(plt_entry_before_and_after_its_push),
 		STEP_TEST(undefined_return_address_is_the_root),
 		STEP_TEST(return_address_zero_is_the_root),
+		STEP_TEST(zero_that_is_no_return_address_is_no_root),
 		STEP_TEST(frame_pointer_that_is_lost_is_zero),
 		STEP_TEST(stack_pointer_that_does_not_rise_is_refused),
 		STEP_TEST(register_that_is_not_followed_is_refused),
