@@ -47,6 +47,7 @@ const app = (() => {
 			this.generation = 0;
 			this.refreshing = false; /* something is on its way */
 			this.works = new Map(); /* name → work in slices that goes on */
+			this.last = {}; /* name → sums that were made last */
 			this.loading = true;
 			this.away = "";
 			this.fault = "";
@@ -62,7 +63,7 @@ const app = (() => {
 					select: (node) => this.select(node),
 					hover: () => this.showDetails(),
 					point: (node, x, y) => this.showTip(this.tree, node, x, y),
-					back: () => this.zoomTo(this.tree.parent[this.node]),
+					back: () => this.zoomTo(this.tree.parent(this.node)),
 				},
 			});
 			this.timeline = new timeline.Timeline({
@@ -455,20 +456,29 @@ const app = (() => {
 			return { files, shown, nowFiles, covered, scale, facets, rows, tree: made, used: made.used() };
 		}
 
-		/* Sums of the samples in FILES. Those of the last question are kept: the tree may only be turned. */
+		/* Sums of the samples in FILES: the choices of the filters, and the rows of QUESTION's tree. */
 		*summed(files, question) {
 			const { samples: all } = this;
-			const lists = [files, question.files, question.baseline];
-			const key = JSON.stringify({ ...question, files: 0, baseline: 0 });
-			const last = this.lastSums;
-			const isLast = last && last.all === all && last.epoch === all.epoch && last.key === key &&
-				lists.every((list, i) => list.length === last.lists[i].length && list.every((f, k) => f === last.lists[i][k]));
-			if (isLast) return last;
+			const { files: now, baseline, ...rest } = question;
+			const facets = yield* this.kept("facets", [files], question.filter, all.finding(files, question.filter));
+			const rows = yield* this.kept("rows", [now, baseline], rest, all.collecting(question));
+			return { facets, rows };
+		}
+
+		/*
+		 * The value of WORK on LISTS of files for a QUESTION, or that of the last such work if it was on the
+		 * same: only the tree is inverted, say, or the baseline changes while the files stay.
+		 */
+		*kept(name, lists, question, work) {
+			const { samples: all } = this;
 			const { epoch } = all;
-			const facets = yield* all.finding(files, question.filter);
-			const rows = yield* all.collecting(question);
-			this.lastSums = { all, epoch, key, lists, facets, rows };
-			return this.lastSums;
+			const key = JSON.stringify(question);
+			const last = this.last[name];
+			const isSame = (list, i) => list.length === last.lists[i].length && list.every((f, k) => f === last.lists[i][k]);
+			if (last && last.all === all && last.epoch === epoch && last.key === key && lists.every(isSame)) return last.value;
+			const value = yield* work;
+			this.last[name] = { all, epoch, key, lists, value };
+			return value;
 		}
 
 		/* Splits FILES into those that are shown and the baseline. */
@@ -945,7 +955,10 @@ const app = (() => {
 			const { filter } = this.state;
 			const by = this.by();
 			const keep = this.node ? this.tree.rowsOf(this.node) : null;
-			const profile = await slices.run(this.samples.choosing({ files: this.nowFiles, filter, by, keep }));
+			const { samples: all, nowFiles: files } = this;
+			const { epoch } = all;
+			const profile = await slices.run(all.choosing({ files, filter, by, keep }), () => all.epoch === epoch);
+			if (!profile) return this.download(); /* stacks got new numbers meanwhile */
 			const bytes = await pprof.encode(profile);
 			const start = new Date(samples.spans(this.nowFiles).start).toISOString();
 			const link = document.createElement("a");

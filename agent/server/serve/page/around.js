@@ -11,9 +11,10 @@
 const around = (() => {
 	const MAX_LINES = 100;
 	const { ITEMS, finish } = typeof module === "object" ? require("./slices.js") : slices;
+	const { Part } = typeof module === "object" ? require("./rows.js") : rows;
 
 	/*
-	 * The ROWS (samples.js) that go through FN ({ name, module }), cut at its outermost call:
+	 * The ROWS (rows.js) that go through FN ({ name, module }), cut at its outermost call:
 	 * `callers` end with it, `callees` begin with it. FRAME stands for all its frames, which
 	 * differ in being inlined or not; -1: nothing goes through it. LINES: [{ file, line, self,
 	 * total }], heaviest first, line 0 = unknown.
@@ -26,18 +27,19 @@ const around = (() => {
 		let seen = 0;
 		for (const row of frame < 0 ? [] : rows) {
 			if (++seen % ITEMS === 0) yield;
-			const first = row.frames.findIndex((f) => isIt[f]);
+			const path = row.frames;
+			const first = path.findIndex((f) => isIt[f]);
 			if (first < 0) continue;
-			const part = (from, to) => ({ ...row, group: -1, lines: row.lines.slice(from, to),
-				frames: row.frames.slice(from, to) });
+			const { lines: places, value } = row;
+			const part = (from, to) => new Part(row, path.slice(from, to), places.slice(from, to));
 			const callers = part(0, first + 1);
-			const callees = part(first);
+			const callees = part(first, path.length);
 			callers.frames[first] = callees.frames[0] = frame;
 			found.callers.push(callers);
 			found.callees.push(callees);
-			found.total += row.value;
-			if (isIt[row.frames[row.frames.length - 1]]) found.self += row.value;
-			addLines(lines, row, isIt, frames);
+			found.total += value;
+			if (isIt[path[path.length - 1]]) found.self += value;
+			addLines(lines, { path, places, value }, isIt, frames);
 		}
 		found.lines = [...lines.values()].sort((a, b) => b.total - a.total || a.line - b.line);
 		return found;
@@ -48,18 +50,18 @@ const around = (() => {
 	}
 
 	/* A line counts once in a stack, however often its function is in it. */
-	function addLines(lines, row, isIt, frames) {
-		const last = row.frames.length - 1;
+	function addLines(lines, { path, places, value }, isIt, frames) {
+		const last = path.length - 1;
 		const seen = new Set();
-		row.frames.forEach((f, i) => {
+		path.forEach((f, i) => {
 			if (!isIt[f]) return;
 			const { file } = frames[f];
-			const line = Number(row.lines[i] || 0);
+			const line = places[i];
 			const key = file + "\0" + line;
 			if (!lines.has(key)) lines.set(key, { file, line, self: 0, total: 0 });
 			const entry = lines.get(key);
-			if (!seen.has(key)) entry.total += row.value;
-			if (i === last) entry.self += row.value;
+			if (!seen.has(key)) entry.total += value;
+			if (i === last) entry.self += value;
 			seen.add(key);
 		});
 	}

@@ -144,7 +144,7 @@ const controls = (() => {
 	}
 
 	function figures(shown, node, type) {
-		const parent = shown.parent[node];
+		const parent = shown.parent(node);
 		const value = shown.value(node);
 		const parts = [`${format.value(value, type)}  ·  ${format.percent(value, shown.value(0))} ${shown.wholeText || "of all"}`];
 		if (parent > 0) parts[0] += `  ·  ${format.percent(value, shown.value(parent))} of parent`;

@@ -95,7 +95,10 @@ const flame = (() => {
 		/* ---- what is shown --------------------------------------------------------------- */
 
 		show(shown, { zoom = 0, selected = -1, flags = null, diff = false }) {
-			if (!this.tree || this.tree.frames !== shown.frames) this.labels.clear();
+			if (!this.tree || this.tree.frames !== shown.frames) {
+				this.labels.clear();
+				this.colours.clear();
+			}
 			Object.assign(this, { tree: shown, zoom, selected, flags, diff, hovered: -1 });
 			this.total = (shown.height(zoom) + 1) * ROW;
 			if (this.measure()) this.draw();
@@ -234,7 +237,7 @@ const flame = (() => {
 		}
 
 		textsOf(node, frame) {
-			const key = this.tree.frame[node];
+			const key = frame ? this.tree.frame[node] : -1;
 			let texts = this.labels.get(key);
 			if (!texts) {
 				const name = frame ? format.clean(frame.name) : "all";
@@ -336,7 +339,7 @@ const flame = (() => {
 			let goal = from;
 			if (this.selected < 0) goal = this.zoom;
 			else if (way === "Up" && from === this.zoom) return this.events.back();
-			else if (way === "Up") goal = t.parent[from];
+			else if (way === "Up") goal = t.parent(from);
 			else if (way === "Down") goal = this.widest(t.children(from), from);
 			else goal = this.beside(from, way === "Left" ? -1 : 1);
 			this.select(goal);

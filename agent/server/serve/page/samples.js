@@ -25,6 +25,7 @@ const samples = (() => {
 	const WITHOUT = "(none)";
 	const SIDES = { user: 1, kernel: 2, all: 3 };
 	const { ITEMS, finish } = typeof module === "object" ? require("./slices.js") : slices;
+	const { Rows, Shown } = typeof module === "object" ? require("./rows.js") : rows;
 
 	/* Numbers for distinct keys, from 0 in order of first use, and the thing of each. */
 	class Table {
@@ -63,7 +64,7 @@ const samples = (() => {
 		}
 	}
 
-	/* Table of stacks, whose keys are lists of numbers: { locations, sides, shown }. */
+	/* Table of stacks, whose keys are lists of numbers: { locations, sides, frameBy }. */
 	class StackTable {
 		constructor() {
 			this.items = [];
@@ -107,12 +108,12 @@ const samples = (() => {
 			this.slots = slots;
 		}
 
-		/* As Table.retain(); the locations of items may have new numbers. */
-		retain(used) {
+		/* As Table.retain(). RENEWED makes a new item with the new numbers of its locations: rows still use the old. */
+		retain(used, renewed) {
 			const renumbered = new Int32Array(this.items.length).fill(-1);
 			let next = 0;
 			used.forEach((isUsed, i) => { if (isUsed) renumbered[i] = next++; });
-			this.items = this.items.filter((_, i) => used[i]);
+			this.items = this.items.filter((_, i) => used[i]).map(renewed);
 			this.hashes = this.items.map((item) => hashOf(item.locations));
 			this.fill(this.slots.fill(0));
 			return renumbered;
@@ -283,6 +284,7 @@ const samples = (() => {
 			this.sets = new Table();
 			this.labels = new Map(); /* key → label: sets differ in few of theirs */
 			this.files = new Map(); /* path → file */
+			this.shownBy = new Map(); /* side and merge → rows.Shown of the locations */
 			this.type = null; /* of the main value */
 			this.epoch = 0; /* grows when things get new numbers */
 		}
@@ -456,7 +458,7 @@ const samples = (() => {
 		}
 
 		stack(locations) {
-			return this.stacks.of(locations, () => ({ locations, sides: this.sidesOf(locations), shown: {} }));
+			return this.stacks.of(locations, () => ({ locations, sides: this.sidesOf(locations), frameBy: null }));
 		}
 
 		/* Which sides have a part of a stack. Without locations it is shown with any. */
@@ -489,7 +491,7 @@ const samples = (() => {
 
 		/*
 		 * Forgets the files that KEEP is false for, and what only they had. What stays has new
-		 * numbers; frames keep their keys.
+		 * numbers; frames keep their keys. Rows made before stay as they are.
 		 */
 		forget(keep) {
 			this.epoch++;
@@ -513,11 +515,9 @@ const samples = (() => {
 			const kept = this.stacks.items.filter((_, i) => used[i]);
 			const locations = marked(this.locations.items.length, kept.map((s) => s.locations));
 			const moved = this.retainLocations(locations);
-			for (const stack of kept) {
-				stack.locations = stack.locations.map((l) => moved[l]);
-				stack.shown = {};
-			}
-			const renumbered = this.stacks.retain(used);
+			const renumbered = this.stacks.retain(used, ({ locations: old, sides }) =>
+				({ locations: old.map((l) => moved[l]), sides, frameBy: null }));
+			this.shownBy.clear();
 			for (const file of files)
 				file.stacks.forEach((stack, i) => { file.stacks[i] = renumbered[stack]; });
 		}
@@ -542,32 +542,39 @@ const samples = (() => {
 		/* ---- stacks by side -------------------------------------------------------------- */
 
 		/*
-		 * A stack as CODE ("all", "user", "kernel") shows it: locations leaf first, frames and
-		 * lines root first. What one asks not to see is left out; a stack of nothing else is null.
+		 * All locations as CODE ("all", "user", "kernel") shows them: what one asks not to see is left out.
 		 * MERGE: frames without a name are one per module.
 		 */
-		shown(stack, code, merge = false) {
-			const item = this.stacks.items[stack];
+		*showing(code, merge) {
 			const key = merge ? code + " merged" : code;
-			if (item.shown[key] === undefined) {
-				const made = this.madeShown(item, code);
-				item.shown[key] = made && merge ? this.merged(made) : made;
+			if (!this.shownBy.has(key)) this.shownBy.set(key, new Shown());
+			const shown = this.shownBy.get(key);
+			const { items } = this.locations;
+			while (shown.size < items.length) {
+				const location = items[shown.size];
+				if (code !== "all" && location.kernel !== (code === "kernel")) shown.add([], []);
+				else if (merge) this.showMerged(shown, location);
+				else shown.add(location.frames, location.frameLines);
+				if (shown.size % ITEMS === 0) yield;
 			}
-			return item.shown[key];
+			return shown;
 		}
 
-		/* Neighbours without a name in one module become one frame. */
-		merged({ locations, frames, lines }) {
-			const made = { locations, frames: [], lines: [] };
-			frames.forEach((number, i) => {
-				const frame = this.frames.items[number];
-				const isMerged = frame.kind === KINDS.unknown && frame.module;
-				const shown = isMerged ? this.namelessFrame(frame.module) : number;
-				if (isMerged && made.frames[made.frames.length - 1] === shown) return;
-				made.frames.push(shown);
-				made.lines.push(isMerged ? 0 : lines[i]);
+		showMerged(shown, { frames, frameLines }) {
+			const standIns = frames.map((number) => {
+				const { kind, module } = this.frames.items[number];
+				return kind === KINDS.unknown && module ? this.namelessFrame(module) : number;
 			});
-			return made;
+			standIns.forEach((number, i) => { if (number !== frames[i]) shown.nameless.add(number); });
+			shown.add(standIns, frameLines.map((line, i) => (standIns[i] === frames[i] ? line : 0)));
+		}
+
+		/* The frames of a stack and their lines as in showing(), root first; null if all are left out. */
+		shown(stack, code, merge = false) {
+			const { locations, sides } = this.stacks.items[stack];
+			const as = finish(this.showing(code, merge));
+			return sides & SIDES[code]
+				? { frames: as.list(locations, as.frames), lines: as.list(locations, as.lines) } : null;
 		}
 
 		/* The frame that stands for all of MODULE that has no name. */
@@ -577,20 +584,11 @@ const samples = (() => {
 				kind: KINDS.unknown, inlined: false, start: 0, key: keyOf(key) }));
 		}
 
-		madeShown(item, code) {
-			if (!(item.sides & SIDES[code])) return null;
-			const locations = code === "all" ? item.locations
-				: item.locations.filter((l) => this.locations.items[l].kernel === (code === "kernel"));
-			const frames = [];
-			const lines = [];
-			for (let i = locations.length - 1; i >= 0; i--) {
-				const location = this.locations.items[locations[i]];
-				for (let k = 0; k < location.frames.length; k++) {
-					frames.push(location.frames[k]);
-					lines.push(location.frameLines[k]);
-				}
-			}
-			return { locations, frames, lines };
+		/* The locations of a stack that CODE shows, leaf first. */
+		locationsIn(stack, code) {
+			const { locations } = this.stacks.items[stack];
+			return code === "all" ? locations
+				: locations.filter((l) => this.locations.items[l].kernel === (code === "kernel"));
 		}
 
 		/* ---- filters --------------------------------------------------------------------- */
@@ -669,35 +667,38 @@ const samples = (() => {
 
 		/*
 		 * Rows for a tree: one for each stack (and group, when BY names a field), with its value
-		 * and count in FILES and in the files of BASELINE. MERGE as in shown().
+		 * and count in FILES and in the files of BASELINE. MERGE as in showing().
 		 */
 		rows(question) {
 			return finish(this.collecting(question));
 		}
 
 		*collecting({ files, baseline = [], filter = {}, by = "", merge = false }) {
-			const rows = new Map();
-			const list = [];
-			const code = filter.code || "all";
+			const shown = yield* this.showing(filter.code || "all", merge);
+			if (by === "started") yield* this.showing("all", false); /* for startedBy() */
+			const table = new Rows(this.stacks.items, shown);
+			const first = new Int32Array(this.stacks.items.length); /* row of a stack, + 1; 0 = none */
+			const others = new Map(); /* a stack's rows of other groups */
+			const rowOf = (stack, group) => {
+				if (!first[stack]) {
+					first[stack] = table.list.length + 1;
+					return table.add(stack, group);
+				}
+				const row = table.list[first[stack] - 1];
+				if (row.group === group) return row;
+				const key = stack * 0x1000000 + (group + 1);
+				if (!others.has(key)) others.set(key, table.add(stack, group));
+				return others.get(key);
+			};
 			const collect = (value, count) => (file, i, misfit) => {
 				if (misfit) return;
-				const group = this.groupOf(file, i, by);
-				const stack = file.stacks[i];
-				const key = stack * 0x1000000 + (group + 1);
-				let row = rows.get(key);
-				if (!row) {
-					const shown = this.shown(stack, code, merge);
-					row = { stack, group, frames: shown.frames, lines: shown.lines,
-						value: 0, count: 0, base: 0, baseCount: 0 };
-					rows.set(key, row);
-					list.push(row);
-				}
-				row[value] += file.values[i];
-				row[count] += file.counts[i];
+				const { number } = rowOf(file.stacks[i], this.groupOf(file, i, by));
+				table[value][number] += file.values[i];
+				table[count][number] += file.counts[i];
 			};
 			yield* this.each(files, filter, collect("value", "count"));
 			yield* this.each(baseline, filter, collect("base", "baseCount"));
-			return list;
+			return table.list;
 		}
 
 		/* The frame of the group of sample I, -1 without groups. */
@@ -705,7 +706,7 @@ const samples = (() => {
 			if (!by) return -1;
 			const set = this.sets.items[file.sets[i]];
 			const isStarted = by === "started" && set.goroutine !== WITHOUT;
-			const cache = isStarted ? this.stacks.items[file.stacks[i]].shown : set;
+			const cache = isStarted ? this.stacks.items[file.stacks[i]] : set;
 			cache.frameBy = cache.frameBy || {};
 			if (cache.frameBy[by] === undefined) {
 				const text = isStarted ? this.startedBy(file.stacks[i]) : textBy(set, by);
@@ -747,7 +748,7 @@ const samples = (() => {
 			yield* this.each(files, filter, (file, i, misfit) => {
 				if (misfit) return;
 				if (kept && !kept.has(file.stacks[i] + " " + this.groupOf(file, i, by))) return;
-				const locations = this.shown(file.stacks[i], code).locations;
+				const locations = this.locationsIn(file.stacks[i], code);
 				const key = code === "all" ? file.stacks[i] * 0x1000000 + file.sets[i]
 					: locations.join(" ") + "/" + file.sets[i];
 				const sample = merged.get(key) || { locations, set: file.sets[i], count: 0, value: 0 };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A call tree from rows (samples.js): the rows are sorted by their paths, so one pass over them
+ * A call tree from rows (rows.js): the rows are sorted by their paths, so one pass over them
  * makes the tree in the order of its drawing. A node is a number; its facts are columns. The nodes
  * of a subtree are [node, end[node]), its rows [rowFirst[node], rowEnd[node]): what a node weighs
  * is a difference of two running sums over the rows, and nothing is added up node by node. A large
@@ -19,34 +19,47 @@ const tree = (() => {
 	/* The source line of the frame at PLACE of a row's path; 0 = unknown. */
 	function lineAt(row, inverted, place) {
 		const at = row.group < 0 ? place : place - 1;
-		return row.lines[inverted ? row.lines.length - 1 - at : at] || 0;
+		return at < 0 ? 0 : row.lineAt(inverted ? row.length - 1 - at : at);
+	}
+
+	/* A column of SIZE numbers that are at most MOST. */
+	function numbers(most, size) {
+		return most < 1 << 16 ? new Uint16Array(size) : new Int32Array(size);
 	}
 
 	/*
-	 * The paths of ROWS one after the other, that of row i from first[i] to first[i + 1]: root first, or
-	 * leaf first when INVERTED; the frame of its group before all.
+	 * The frames of the paths of ROWS one after the other, those of row i from first[i] to first[i + 1]:
+	 * root first, or leaf first when INVERTED; the frame of its group before all.
 	 */
 	function* pathsOf(rows, inverted) {
 		const first = new Uint32Array(rows.length + 1);
-		for (let i = 0; i < rows.length; i++)
-			first[i + 1] = first[i] + rows[i].frames.length + (rows[i].group < 0 ? 0 : 1);
-		yield;
-		const frames = new Int32Array(first[rows.length]);
-		for (let i = 0, at = 0; i < rows.length; i++) {
-			const { group, frames: list } = rows[i];
-			if (group >= 0) frames[at++] = group;
-			const { length } = list;
-			for (let k = 0; k < length; k++) frames[at++] = list[inverted ? length - 1 - k : k];
+		for (let i = 0; i < rows.length; i++) {
+			first[i + 1] = first[i] + rows[i].length + (rows[i].group < 0 ? 0 : 1);
 			if (i % ITEMS === 0) yield;
 		}
-		return { first, frames };
+		const steps = new Int32Array(first[rows.length]);
+		for (let i = 0; i < rows.length; i++) {
+			let at = first[i];
+			if (rows[i].group >= 0) steps[at++] = rows[i].group;
+			rows[i].put(steps, at);
+			for (let end = first[i + 1] - 1; inverted && at < end; at++, end--) {
+				const step = steps[at];
+				steps[at] = steps[end];
+				steps[end] = step;
+			}
+			if (i % ITEMS === 0) yield;
+		}
+		return { first, steps };
 	}
 
-	/* For each step of PATHS the place of its frame in the order of the names of FRAMES. */
-	function* ranksOf(paths, frames) {
+	/*
+	 * Puts ranks in place of the frames that STEPS has: their places in the order of the names of FRAMES.
+	 * Returns the frame of each rank.
+	 */
+	function* ranking(steps, frames) {
 		const used = new Uint8Array(frames.length);
-		const { length } = paths.frames;
-		for (let i = 0; i < length; i++) used[paths.frames[i]] = 1;
+		const { length } = steps;
+		for (let i = 0; i < length; i++) used[steps[i]] = 1;
 		const list = [...frames.keys()].filter((frame) => used[frame]);
 		yield;
 		const order = yield* sorted(list.length, (i, j) => {
@@ -54,32 +67,35 @@ const tree = (() => {
 			const y = frames[list[j]].name;
 			return x < y ? -1 : x > y ? 1 : list[i] - list[j];
 		});
-		const places = new Int32Array(frames.length);
-		order.forEach((at, place) => { places[list[at]] = place; });
-		const ranks = new Int32Array(length);
+		const ranked = Int32Array.from(order, (at) => list[at]);
+		const ranks = new Int32Array(frames.length);
+		ranked.forEach((frame, rank) => { ranks[frame] = rank; });
 		for (let i = 0; i < length; i++) {
-			ranks[i] = places[paths.frames[i]];
+			steps[i] = ranks[steps[i]];
 			if (i % NODES === 0) yield;
 		}
-		return ranks;
+		return ranked;
 	}
 
 	/* How many steps from the root rows I and J go together. */
-	function shared({ first, frames }, i, j) {
+	function shared({ first, steps }, i, j) {
 		const a = first[i];
 		const b = first[j];
 		const length = Math.min(first[i + 1] - a, first[j + 1] - b);
 		let at = 0;
-		while (at < length && frames[a + at] === frames[b + at]) at++;
+		while (at < length && steps[a + at] === steps[b + at]) at++;
 		return at;
 	}
 
-	const SUMS = ["value", "count", "base", "baseCount", "x"];
-
-	/* The running sums of ROWS: those at i are of the rows before i. X: what a row is wide. */
+	/*
+	 * The running sums of ROWS: those at i are of the rows before i. X: what a row is wide. Sums
+	 * that are equal share an array, as most are without a baseline.
+	 */
 	function* running(rows, scale) {
-		const sums = Object.fromEntries(SUMS.map((name) => [name, new Float64Array(rows.length + 1)]));
-		const { value, count, base, baseCount, x } = sums;
+		const made = () => new Float64Array(rows.length + 1);
+		const [value, count, base] = [made(), made(), made()];
+		const baseCount = rows.some((row) => row.base || row.baseCount) ? made() : base;
+		const x = scale ? made() : value;
 		for (let i = 0; i < rows.length; i++) {
 			const row = rows[i];
 			value[i + 1] = value[i] + row.value;
@@ -89,17 +105,17 @@ const tree = (() => {
 			x[i + 1] = x[i] + row.value + row.base * scale;
 			if (i % ITEMS === 0) yield;
 		}
-		return sums;
+		return { value, count, base, baseCount, x };
 	}
 
 	/*
-	 * The numbers of the paths of RANKS (as pathsOf() has them) in their order, a shorter one before
-	 * what continues it. Sorted by one step at a time, in three parts (multikey quicksort), so that
-	 * paths that go together for long are not compared from their beginning again and again.
+	 * The numbers of the SIZE paths (of ranks) in their order, a shorter one before what continues it.
+	 * Sorted by one step at a time, in three parts (multikey quicksort), so that paths that go together
+	 * for long are not compared from their beginning again and again.
 	 */
-	function* orderOf({ first, frames: ranks }, size) {
+	function* orderOf({ first, steps }, size) {
 		const order = Uint32Array.from({ length: size }, (_, i) => i);
-		const at = (i, depth) => (first[i] + depth < first[i + 1] ? ranks[first[i] + depth] : -1);
+		const at = (i, depth) => (first[i] + depth < first[i + 1] ? steps[first[i] + depth] : -1);
 		const open = size > 1 ? [0, size, 0] : [];
 		for (let done = 0; open.length;) {
 			const depth = open.pop();
@@ -129,6 +145,17 @@ const tree = (() => {
 		return order;
 	}
 
+	/* How many of LEVEL, whose numbers grow, are below NODE. */
+	function placeOf(level, node) {
+		let low = 0;
+		for (let high = level.length; low < high;) {
+			const middle = (low + high) >> 1;
+			if (level[middle] < node) low = middle + 1;
+			else high = middle;
+		}
+		return low;
+	}
+
 	class Tree {
 		/*
 		 * SCALE: what a baseline value is multiplied with to compare it (the ranges may differ in
@@ -150,64 +177,78 @@ const tree = (() => {
 			this.inverted = inverted;
 			this.scale = scale;
 			const paths = yield* pathsOf(rows, inverted);
-			const ranks = yield* ranksOf(paths, frames);
-			const order = yield* orderOf({ first: paths.first, frames: ranks }, rows.length);
+			const ranked = yield* ranking(paths.steps, frames);
+			const order = yield* orderOf(paths, rows.length);
 			this.rows = Array.from(order, (i) => rows[i]);
 			yield;
 			this.sums = yield* running(this.rows, scale);
-			yield* this.build(paths, order);
+			yield* this.build(paths, order, ranked);
 		}
 
-		*build(paths, order) {
-			const { first, frames } = paths;
+		/* RANKED: the frame of each rank. */
+		*build(paths, order, ranked) {
 			const together = yield* this.measure(paths, order);
-			const { frame, parent, depth, rowFirst, levels } = this;
-			const filled = new Int32Array(levels.length);
-			const open = [ROOT];
-			let node = ROOT + 1;
-			frame[ROOT] = parent[ROOT] = -1;
-			filled[0] = 1;
-			for (let row = 0; row < order.length; row++) {
-				const begin = first[order[row]];
-				const length = first[order[row] + 1] - begin;
-				while (open.length > together[row] + 1) this.close(open.pop(), node, row);
-				for (let at = together[row]; at < length; at++) {
-					frame[node] = frames[begin + at];
-					parent[node] = open[at];
-					depth[node] = at + 1;
-					rowFirst[node] = row;
-					levels[at + 1][filled[at + 1]++] = node;
-					open.push(node++);
-				}
-				if (row % ITEMS === 0) yield;
+			/* The LENGTH nodes of the last row's path, and the number of the next node. */
+			const at = { open: new Int32Array(this.levels.length), length: 1, filled: new Int32Array(this.levels.length),
+				node: ROOT + 1 };
+			at.filled[0] = 1;
+			for (let row = 0; row < order.length; row += ITEMS) {
+				const end = Math.min(row + ITEMS, order.length);
+				this.addRows({ paths, order, ranked, together, at }, row, end);
+				yield;
 			}
-			while (open.length) this.close(open.pop(), node, order.length);
+			for (let depth = 0; depth < at.length; depth++) {
+				this.end[at.open[depth]] = this.size;
+				this.rowEnd[at.open[depth]] = order.length;
+			}
+		}
+
+		/* Not a generator, whose variables browsers keep on the heap: this is the hot loop. */
+		addRows({ paths, order, ranked, together, at }, row, endRow) {
+			const { first, steps } = paths;
+			const { frame, depth, end, rowFirst, rowEnd, levels } = this;
+			const { open, filled } = at;
+			let { node, length } = at;
+			for (; row < endRow; row++) {
+				const begin = first[order[row]];
+				const size = first[order[row] + 1] - begin;
+				while (length > together[row] + 1) {
+					end[open[--length]] = node;
+					rowEnd[open[length]] = row;
+				}
+				for (let step = length - 1; step < size; step++) {
+					frame[node] = ranked[steps[begin + step]];
+					depth[node] = step + 1;
+					rowFirst[node] = row;
+					levels[step + 1][filled[step + 1]++] = node;
+					open[step + 1] = node++;
+				}
+				length = size + 1;
+			}
+			at.node = node;
+			at.length = length;
 		}
 
 		/* Makes the columns and, for each depth, `levels`. Returns how far each row goes with that before. */
-		*measure({ first, frames }, order) {
+		*measure({ first, steps }, order) {
 			const together = new Uint32Array(order.length);
 			const added = [1]; /* nodes: what a depth has more than the one above it */
 			let size = 1;
 			for (let row = 0; row < order.length; row++) {
 				const length = first[order[row] + 1] - first[order[row]];
-				const from = row ? shared({ first, frames }, order[row - 1], order[row]) : 0;
+				const from = row ? shared({ first, steps }, order[row - 1], order[row]) : 0;
 				together[row] = from;
 				size += length - from;
 				added[from + 1] = (added[from + 1] || 0) + 1;
 				added[length + 1] = (added[length + 1] || 0) - 1;
 				if (row % ITEMS === 0) yield;
 			}
-			for (const name of ["frame", "parent", "depth", "end", "rowFirst", "rowEnd"])
-				this[name] = new Int32Array(size);
 			this.levels = [new Int32Array(1)];
 			for (let at = 1, count = 0; (count += added[at] || 0) > 0; at++) this.levels.push(new Int32Array(count));
+			this.frame = numbers(this.frames.length, size); /* that of the root means nothing */
+			this.depth = numbers(this.levels.length, size);
+			for (const name of ["end", "rowFirst", "rowEnd"]) this[name] = new Int32Array(size);
 			return together;
-		}
-
-		close(node, end, row) {
-			this.end[node] = end;
-			this.rowEnd[node] = row;
 		}
 
 		/* ---- weights --------------------------------------------------------------------- */
@@ -253,10 +294,16 @@ const tree = (() => {
 			return list;
 		}
 
+		/* The last node before NODE that is a level above it; -1 for the root. */
+		parent(node) {
+			const level = this.levels[this.depth[node] - 1];
+			return level ? level[placeOf(level, node) - 1] : -1;
+		}
+
 		/* From the root's child down to NODE. */
 		chain(node) {
 			const list = [];
-			for (; node > ROOT; node = this.parent[node]) list.push(node);
+			for (; node > ROOT; node = this.parent(node)) list.push(node);
 			return list.reverse();
 		}
 
@@ -278,9 +325,10 @@ const tree = (() => {
 
 		/* Depth of the deepest node below NODE, relative to it. */
 		height(node) {
-			let deepest = this.depth[node];
-			for (let n = node; n < this.end[node]; n++) deepest = Math.max(deepest, this.depth[n]);
-			return deepest - this.depth[node];
+			let depth = this.depth[node];
+			const isIn = (level) => level && level[placeOf(level, node)] < this.end[node];
+			while (isIn(this.levels[depth + 1])) depth++;
+			return depth - this.depth[node];
 		}
 
 		/* The frames that occur, each once. */
@@ -292,13 +340,16 @@ const tree = (() => {
 
 		/* The source lines of NODE with their values, heaviest first; 0 = unknown. */
 		lines(node) {
+			if (this.lastLines && this.lastLines.node === node) return this.lastLines.list;
 			const sums = new Map();
 			const place = this.depth[node] - 1;
 			for (let r = this.rowFirst[node]; r < this.rowEnd[node] && place >= 0; r++) {
 				const line = lineAt(this.rows[r], this.inverted, place);
 				sums.set(line, (sums.get(line) || 0) + this.rows[r].value);
 			}
-			return [...sums].map(([line, value]) => ({ line, value })).sort((a, b) => b.value - a.value);
+			const list = [...sums].map(([line, value]) => ({ line, value })).sort((a, b) => b.value - a.value);
+			this.lastLines = { node, list };
+			return list;
 		}
 
 		rowsOf(node) {
@@ -395,18 +446,22 @@ const tree = (() => {
 			}
 			return (byFrame[frame] = byKey.get(key));
 		};
+		let path = new Int32Array(1024); /* frames of a row */
 		for (let number = 0; number < rows.length; number++) {
 			const row = rows[number];
-			for (let i = 0; i < row.frames.length; i++) {
-				const entry = byFrame[row.frames[i]] || entryOf(row.frames[i]);
+			const { length, value, base, count, baseCount } = row;
+			if (length > path.length) path = new Int32Array(2 * length);
+			row.put(path, 0);
+			for (let i = 0; i < length; i++) {
+				const entry = byFrame[path[i]] || entryOf(path[i]);
 				if (entry.row === number) continue;
 				entry.row = number;
-				entry.total += row.value;
-				entry.baseTotal += row.base;
-				entry.count += row.count;
-				entry.baseCount += row.baseCount;
+				entry.total += value;
+				entry.baseTotal += base;
+				entry.count += count;
+				entry.baseCount += baseCount;
 			}
-			if (row.frames.length) addSelf(byFrame[row.frames[row.frames.length - 1]], row);
+			if (length) addSelf(byFrame[path[length - 1]], row);
 			if (number % ITEMS === 0) yield;
 		}
 		return entries;
