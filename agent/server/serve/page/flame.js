@@ -157,6 +157,7 @@ const flame = (() => {
 			if (this.pending) return;
 			this.pending = true;
 			requestAnimationFrame(() => {
+				if (!this.pending) return; /* drawn since */
 				this.measure(); /* what else was shown may have moved it */
 				this.draw();
 			});
