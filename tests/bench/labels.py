@@ -6,7 +6,8 @@ import statistics
 import time
 
 from fathom import FATHOM, Workload, built, read_profile, scratch, weight
-from unwind import Sampler, bpf_stats
+from figures import bpf_stats, wait_for_runs
+from unwind import Sampler
 
 HZ = 997
 VERSIONS = {"1.23.12": "map", "1.27.4": "slice"}
@@ -22,7 +23,7 @@ def cost(program, arguments, seconds):
         sampler = Sampler("fathom", [FATHOM, "record", "-U", "-C", "0", "-F", str(HZ), "-p", str(w.pid), "-d", "600", "-o", out],
                           lambda _: weight(read_profile(out).samples))
         try:
-            sampler.wait_for_ticks()
+            wait_for_runs(sampler.process, HZ, sampler.name)
             time.sleep(seconds)
             ns, _, samples = sampler.stop()
         finally:
