@@ -84,7 +84,7 @@ UNWIND_INLINE __u64 unwind_framed_cfa(__u64 fp, __u64 caller_fp)
  */
 UNWIND_INLINE bool unwind_may_skip_caller(const struct unwind_state *s, __u64 pc)
 {
-	return !s->is_return && s->lr != unwind_plain_code(pc);
+	return !s->is_return && s->lr != pc;
 }
 
 /* As on x86_64. Instructions are not read here: the walk goes by the frame record. */

@@ -298,24 +298,18 @@ UNWIND_INLINE bool unwind_is_frame_pointer(const struct unwind_state *s)
 }
 
 /*
- * How a walk ends that reads 0 for a return address. Many coroutine libraries give a coroutine's
- * first function that one: such a stack is whole. Elsewhere a wrong table, or a register that was
- * no frame pointer, led to the 0.
+ * How a walk ends where the frame below CFA has the return address 0; FP is the caller's. Many
+ * coroutine libraries give that address to a coroutine's first function, and such a stack is whole.
+ * But a wrong table reads a 0 anywhere. It is wrong if the CFA is no multiple of 16, as the ABIs
+ * want it at a call (System V ABI for AMD64 3.2.2, AAPCS64 6.4.5), or if there is a caller, whose
+ * frame pointer is above the CFA: libraries set it to 0 or to the stack's end, or leave in it what
+ * an earlier coroutine had.
  */
-UNWIND_INLINE int unwind_end_at_zero(bool is_root)
+UNWIND_INLINE int unwind_end_at_zero(__u64 cfa, __u64 fp)
 {
-	return is_root ? ABI_UNWIND_ROOT : ABI_UNWIND_BAD_REGISTER;
-}
+	bool has_caller = fp > cfa && fp - cfa <= UNWIND_MAX_FRAME_BYTES;
 
-/*
- * Whether the frame that ends at CFA may be a root, by the caller's FP: the ABIs have stacks
- * aligned to 16 bytes at a call (System V ABI for AMD64 3.2.2, AAPCS64 6.4.5). A frame pointer
- * above the CFA is a caller's; libraries leave 0 there, the stack's end, or what an earlier
- * coroutine left.
- */
-UNWIND_INLINE bool unwind_may_be_root(__u64 cfa, __u64 fp)
-{
-	return !(cfa & 15) && (fp <= cfa || fp - cfa > UNWIND_MAX_FRAME_BYTES);
+	return cfa & 15 || has_caller ? ABI_UNWIND_BAD_REGISTER : ABI_UNWIND_ROOT;
 }
 
 UNWIND_INLINE int unwind_by_frame_pointer(struct unwind_state *s, enum unwind_place place)
@@ -328,13 +322,16 @@ UNWIND_INLINE int unwind_by_frame_pointer(struct unwind_state *s, enum unwind_pl
 		return ABI_UNWIND_UNREADABLE;
 	if (caller_fp == fp)
 		return ABI_UNWIND_BAD_REGISTER;
-	if (!unwind_plain_code(pc))
-		/* Any register that points to zeroes looks like this in interrupted code. */
-		return unwind_end_at_zero(!caller_fp && !(fp & 15) &&
-					  (s->is_return || place == UNWIND_PLACE_KEEPS_FP));
+	pc = unwind_plain_code(pc);
+	if (!pc) {
+		/* In interrupted code the register may point to any zeroes. */
+		if (caller_fp || (!s->is_return && place != UNWIND_PLACE_KEEPS_FP))
+			return ABI_UNWIND_BAD_REGISTER;
+		return unwind_end_at_zero(fp + 16, caller_fp);
+	}
 	if (place == UNWIND_PLACE_GAP && unwind_may_skip_caller(s, pc))
 		return ABI_UNWIND_GAP;
-	return unwind_to(s, unwind_plain_code(pc),
+	return unwind_to(s, pc,
 		place == UNWIND_PLACE_KEEPS_FP ? unwind_framed_cfa(fp, caller_fp)
 					       : unwind_sp_above(fp),
 		caller_fp);
@@ -451,10 +448,11 @@ UNWIND_INLINE int unwind_by_rule(struct unwind_state *s, const struct abi_unwind
 	end = unwind_return_address(s, rule, cfa, &pc);
 	if (end)
 		return end;
-	if (!unwind_plain_code(pc))
-		return unwind_end_at_zero(unwind_may_be_root(cfa, fp));
+	pc = unwind_plain_code(pc);
+	if (!pc)
+		return unwind_end_at_zero(cfa, fp);
 	kept = unwind_kept(s, rule, cfa);
-	end = unwind_to(s, unwind_plain_code(pc), cfa, fp);
+	end = unwind_to(s, pc, cfa, fp);
 	s->kept[unwind_kept_number(rule)] = kept;
 	s->has_own = interrupted ? 0 : own;
 	s->is_return = !interrupted;

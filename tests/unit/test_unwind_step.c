@@ -231,7 +231,7 @@ static int by_fp(struct fixture *f, enum unwind_place place)
 	return unwind_step_from(&f->state, place, NULL);
 }
 
-/* As the first function of a coroutine has it. */
+/* The first function of a coroutine has it. */
 static void return_address_zero_is_the_root(void **state)
 {
 	struct fixture *f = *state;
@@ -250,8 +250,8 @@ static void return_address_zero_is_the_root(void **state)
 }
 
 /*
- * Mono's tables say in an epilogue what was true before it, which is often a word off; its
- * trampolines put a zero above the frame pointer that they saved.
+ * Mono's tables do not follow epilogues, where their CFA is too high, often by an odd number of
+ * words. Its trampolines put a zero above the frame pointer that they saved.
  */
 static void zero_that_is_no_return_address_is_no_root(void **state)
 {

@@ -54,25 +54,6 @@ const flame = (() => {
 		return `rgb(${colour.join(" ")})`;
 	}
 
-	/*
-	 * The first of LIST from LOW on that is not below: BELOW(item) is true for those before it. It is
-	 * near LOW where boxes are wide.
-	 */
-	function lowerBound(list, below, low = 0) {
-		let high = low;
-		for (let step = 1; high < list.length && below(list[high]); step *= 2) {
-			low = high + 1;
-			high += step;
-		}
-		high = Math.min(high, list.length);
-		while (low < high) {
-			const middle = (low + high) >> 1;
-			if (below(list[middle])) low = middle + 1;
-			else high = middle;
-		}
-		return low;
-	}
-
 	class Flame {
 		/* EVENTS: zoom(node), select(node), hover(node or -1), point(node or -1, x, y in the window), back(). */
 		constructor({ scroller, canvas, spacer, events }) {
@@ -192,8 +173,8 @@ const flame = (() => {
 			const { rowEnd, sums: { x: right } } = t;
 			const pixel = this.scale * this.ratio;
 			const hidden = (n) => (right[rowEnd[n]] - left) * pixel < drawn + 1;
-			let i = lowerBound(level, (n) => n < zoom);
-			for (; i < level.length && level[i] < end; i = lowerBound(level, hidden, i + 1)) {
+			let i = tree.lowerBound(level, (n) => n < zoom);
+			for (; i < level.length && level[i] < end; i = tree.lowerBound(level, hidden, i + 1)) {
 				const node = level[i];
 				const x = (t.x(node) - left) * this.scale;
 				const width = t.width(node) * this.scale;
@@ -283,7 +264,7 @@ const flame = (() => {
 			const level = t.levels[t.depth[this.zoom] + row];
 			const at = t.x(this.zoom) + (event.clientX - box.left) / this.scale;
 			if (!level || row < 0) return -1;
-			const node = level[lowerBound(level, (n) => t.x(n) <= at) - 1];
+			const node = level[tree.lowerBound(level, (n) => t.x(n) <= at) - 1];
 			const inside = node !== undefined && node >= this.zoom && node < t.end[this.zoom];
 			return inside && at < t.x(node) + t.width(node) ? node : -1;
 		}

@@ -145,12 +145,20 @@ const tree = (() => {
 		return order;
 	}
 
-	/* How many of LEVEL, whose numbers grow, are below NODE. */
-	function placeOf(level, node) {
-		let low = 0;
-		for (let high = level.length; low < high;) {
+	/*
+	 * The first of LIST from LOW on that is not below: BELOW(item) is true for those before it. It is
+	 * near LOW where boxes are wide.
+	 */
+	function lowerBound(list, below, low = 0) {
+		let high = low;
+		for (let step = 1; high < list.length && below(list[high]); step *= 2) {
+			low = high + 1;
+			high += step;
+		}
+		high = Math.min(high, list.length);
+		while (low < high) {
 			const middle = (low + high) >> 1;
-			if (level[middle] < node) low = middle + 1;
+			if (below(list[middle])) low = middle + 1;
 			else high = middle;
 		}
 		return low;
@@ -297,7 +305,7 @@ const tree = (() => {
 		/* The last node before NODE that is a level above it; -1 for the root. */
 		parent(node) {
 			const level = this.levels[this.depth[node] - 1];
-			return level ? level[placeOf(level, node) - 1] : -1;
+			return level ? level[lowerBound(level, (n) => n < node) - 1] : -1;
 		}
 
 		/* From the root's child down to NODE. */
@@ -326,7 +334,7 @@ const tree = (() => {
 		/* Depth of the deepest node below NODE, relative to it. */
 		height(node) {
 			let depth = this.depth[node];
-			const isIn = (level) => level && level[placeOf(level, node)] < this.end[node];
+			const isIn = (level) => level && level[lowerBound(level, (n) => n < node)] < this.end[node];
 			while (isIn(this.levels[depth + 1])) depth++;
 			return depth - this.depth[node];
 		}
@@ -474,7 +482,7 @@ const tree = (() => {
 		entry.baseSelfCount += row.baseCount;
 	}
 
-	return { ROOT, Tree, search, functions, summing, change };
+	return { ROOT, Tree, lowerBound, search, functions, summing, change };
 })();
 
 if (typeof module === "object") module.exports = tree;
