@@ -1049,9 +1049,10 @@ const app = (() => {
 		theme() {
 			this.flame.setTheme(this.dark.matches);
 			this.around.setTheme(this.dark.matches);
+			if (!this.tree) return; /* nothing is shown yet */
 			this.timeline.draw();
 			this.latency.draw();
-			if (this.tree) this.showLegend();
+			this.showLegend();
 		}
 
 		key(event) {
@@ -1097,7 +1098,7 @@ const app = (() => {
 			return true;
 		}
 
-		start() {
+		async start() {
 			this.agent.isAbsent = this.client !== this.agent;
 			this.listen();
 			this.theme();
@@ -1106,6 +1107,7 @@ const app = (() => {
 			narrow.addEventListener("change", fold);
 			fold();
 			Object.assign(this, slices.finish(this.compute())); /* nothing yet */
+			await slices.pause(); /* reading the page and laying it out are tasks of their own */
 			this.visit();
 		}
 	}

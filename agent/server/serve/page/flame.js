@@ -12,18 +12,19 @@ const flame = (() => {
 	const FONT = "12px ui-monospace, 'SF Mono', 'DejaVu Sans Mono', Menlo, Consolas, monospace";
 	const MIN_TEXT = 28;
 	const MIN_GAP = 3; /* narrower boxes stand without a gap */
+	const THIN = 2; /* narrower boxes have the colour of their kind */
 	const JITTER = 3; /* neighbours of a kind differ by at most this much lightness */
 
 	/* Hue, saturation, lightness of each kind of frame, in the order of samples.KINDS. */
 	const PALETTES = {
 		light: {
 			kinds: [[37, 78, 77], [172, 42, 74], [288, 44, 85], [214, 62, 84], [220, 8, 89], [222, 16, 81]],
-			text: "#16181d", muted: "#565d6b", edge: "#16181d", match: [330, 82, 80],
+			text: "#16181d", muted: "#565d6b", edge: "#16181d", stripe: "rgb(255 255 255 / 40%)", match: [330, 82, 80],
 			neutral: [228, 230, 234], grew: [219, 110, 88], shrank: [92, 156, 210],
 		},
 		dark: {
 			kinds: [[32, 42, 31], [174, 42, 24], [288, 26, 36], [214, 36, 35], [220, 7, 23], [222, 14, 28]],
-			text: "#f1f2f5", muted: "#b3b9c5", edge: "#f1f2f5", match: [330, 52, 38],
+			text: "#f1f2f5", muted: "#b3b9c5", edge: "#f1f2f5", stripe: "rgb(0 0 0 / 25%)", match: [330, 52, 38],
 			neutral: [58, 61, 68], grew: [158, 52, 38], shrank: [28, 92, 150],
 		},
 	};
@@ -82,8 +83,8 @@ const flame = (() => {
 			}
 			Object.assign(this, { tree: shown, zoom, selected, flags, diff, hovered: -1 });
 			this.total = (shown.height(zoom) + 1) * ROW;
-			if (this.measure()) this.draw();
-			else this.later(); /* apart from what else there is to show */
+			this.measure();
+			this.later(); /* apart from what else there is to show */
 		}
 
 		setFlags(flags) {
@@ -116,7 +117,7 @@ const flame = (() => {
 			return this.tree.depth[node] - this.tree.depth[this.zoom];
 		}
 
-		/* Gives the box its height and the canvas its size. True: it has to be drawn at once, it is empty. */
+		/* Gives the box its height and the canvas its size. True: it is empty, and to be drawn before it is seen. */
 		measure() {
 			const { clientWidth: width, clientHeight: height } = this.scroller;
 			const ratio = window.devicePixelRatio || 1;
@@ -184,17 +185,27 @@ const flame = (() => {
 				this.drawBox(node, x - skipped, y, width + skipped);
 				drawn = (x + width) * this.ratio;
 			}
+			this.fill();
 		}
 
 		drawBox(node, x, y, width) {
-			const context = this.context;
 			const frame = this.tree.frameOf(node);
 			const found = this.flags && frame && this.flags[this.tree.frame[node]];
+			const colour = this.colourOf(node, frame, { found, isThin: width < THIN });
 			const gap = width > MIN_GAP ? 1 : 0;
-			context.globalAlpha = this.flags && !found ? 0.4 : 1;
-			context.fillStyle = this.colourOf(node, frame, found);
-			context.fillRect(x, y, Math.max(width - gap, 0.5), ROW - 1);
-			context.globalAlpha = 1;
+			const alpha = this.flags && !found ? 0.4 : 1;
+			const box = { x, y, end: x + Math.max(width - gap, 0.5), colour, alpha, isOne: true };
+			const { box: before } = this;
+			if (before && x < before.end + 0.01 && colour === before.colour && alpha === before.alpha) {
+				before.end = box.end;
+				before.isOne = false;
+				return;
+			}
+			this.fill();
+			this.box = box;
+			if (!gap) return;
+			this.fill();
+			const { context } = this;
 			if (frame && frame.inlined && width > 6) {
 				context.globalAlpha = 0.45;
 				context.fillStyle = this.palette.edge;
@@ -204,15 +215,45 @@ const flame = (() => {
 			if (width >= MIN_TEXT) this.drawText(node, frame, x + 5, y, width - 9);
 		}
 
-		colourOf(node, frame, found) {
+		/* Paints the box that was to be wider if what follows it looks the same. */
+		fill() {
+			const { box, context } = this;
+			this.box = null;
+			if (!box) return;
+			context.globalAlpha = box.alpha;
+			context.fillStyle = box.colour;
+			context.fillRect(box.x, box.y, box.end - box.x, ROW - 1);
+			if (!box.isOne) {
+				context.fillStyle = this.stripes();
+				context.fillRect(box.x, box.y, box.end - box.x, ROW - 1);
+			}
+			context.globalAlpha = 1;
+		}
+
+		/* What tells boxes without gaps from one wide box. */
+		stripes() {
+			const { palette } = this;
+			if (!palette.stripes) {
+				const canvas = document.createElement("canvas");
+				[canvas.width, canvas.height] = [2, 1];
+				const context = canvas.getContext("2d");
+				context.fillStyle = palette.stripe;
+				context.fillRect(1, 0, 1, 1);
+				palette.stripes = context.createPattern(canvas, "repeat");
+			}
+			return palette.stripes;
+		}
+
+		/* ISTHIN: its neighbours of a kind need not be told apart. */
+		colourOf(node, frame, { found, isThin }) {
 			if (found) return hsl(this.palette.match);
 			if (this.diff) return changeColour(this.palette, this.tree.change(node));
-			if (!frame) return hsl(this.palette.kinds[5]);
-			const key = this.tree.frame[node];
+			const kind = frame ? frame.kind : 5;
+			const key = isThin || kind === 5 ? -1 - kind : this.tree.frame[node];
 			let colour = this.colours.get(key);
 			if (!colour) {
-				const shift = Math.round((hashOf(frame.name) - 0.5) * 2 * JITTER);
-				colour = hsl(this.palette.kinds[frame.kind], frame.kind === 5 ? 0 : shift);
+				const shift = key < 0 ? 0 : Math.round((hashOf(frame.name) - 0.5) * 2 * JITTER);
+				colour = hsl(this.palette.kinds[kind], shift);
 				this.colours.set(key, colour);
 			}
 			return colour;
