@@ -67,14 +67,24 @@ class Resolver:
         return 1e6 * (all_of_them - first) / (COUNT * (TURNS - 1))
 
 
+def in_turn(resolvers, questions):
+    """Medians of cold figures by name. The machine's pace changes within minutes, so nobody is asked all at once."""
+    figures = {r.name: [] for r in resolvers}
+    for question in questions:
+        for r in resolvers:
+            figures[r.name].append(r.cold(question))
+    return {name: medians(rows) for name, rows in figures.items()}
+
+
 def compare(show, runs, what, resolvers, lines):
     # What one address costs depends on its unit, so several are asked, each in a process of its own.
     singles, once = [written("one-%d" % i, lines[i:i + 1]) for i in range(SINGLE)], written("once", lines)
     often = written("often", lines * TURNS)
+    ones = in_turn(resolvers, singles * runs)
+    colds = in_turn(resolvers, [once] * runs)
     own = None
     for r in resolvers:
-        single = medians([r.cold(one) for one in singles])
-        cold = medians([r.cold(once) for _ in range(runs)])
+        single, cold = ones[r.name], colds[r.name]
         warm = [w for w in (r.warm_us(once, often) for _ in range(runs)) if w is not None]
         show("%s: %s, one address cold" % (r.name, what), "%.3f CPU s, %.0f MB" % tuple(single[1:]),
              "ratio %.2f" % (own[2] / single[1]) if own else "")
