@@ -68,7 +68,7 @@ class Resolver:
 
 
 def in_turn(resolvers, questions):
-    """Medians of cold figures by name. The machine's pace changes within minutes, so nobody is asked all at once."""
+    """Medians of cold figures by name. The machine's pace changes within minutes, so the resolvers take turns."""
     figures = {r.name: [] for r in resolvers}
     for question in questions:
         for r in resolvers:

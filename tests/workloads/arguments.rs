@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Functions that print their arguments as a trace shows them.
-use std::hint::black_box;
+mod black_box;
+
+use black_box::black_box;
 
 #[inline(never)]
 #[no_mangle]

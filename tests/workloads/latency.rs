@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // As latency.c, with panics that unwind, generic functions, closures and async functions. The names are
 // those that mangling v0 gives.
+mod black_box;
+
+use black_box::black_box;
 use std::any::type_name;
 use std::cell::Cell;
 use std::future::Future;
-use std::hint::black_box;
 use std::panic;
 use std::pin::Pin;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};

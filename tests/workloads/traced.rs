@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Calls that fathom traces, and their truth, as in traced.cc: panics that are caught, and a recursion.
 // Usage: traced THREADS ROUNDS DEPTH FILE
+mod black_box;
+
+use black_box::black_box;
 use std::cell::RefCell;
-use std::hint::black_box;
 use std::panic;
 
 #[derive(Default)]

@@ -1,0 +1,8 @@
+// SPDX-License-Identifier: Apache-2.0
+// A value of which the compiler knows nothing: std::hint::black_box() is there from Rust 1.66 on only.
+#[inline(always)]
+pub fn black_box<T>(mut value: T) -> T {
+    let place = std::ptr::addr_of_mut!(value);
+    unsafe { std::arch::asm!("/* {0} */", in(reg) place, options(nostack, preserves_flags)) };
+    value
+}
