@@ -1106,8 +1106,10 @@ const app = (() => {
 			const fold = () => { byId("filters").open = !narrow.matches; };
 			narrow.addEventListener("change", fold);
 			fold();
+			Object.assign(this.state, address.read(location.hash.slice(1))); /* keys may come before visit() */
+			this.fragment = address.write(this.state);
 			Object.assign(this, slices.finish(this.compute())); /* nothing yet */
-			await slices.pause(); /* reading the page and laying it out are tasks of their own */
+			await slices.pause(); /* so that reading the page and laying it out are tasks of their own */
 			this.visit();
 		}
 	}

@@ -19,12 +19,12 @@ const flame = (() => {
 	const PALETTES = {
 		light: {
 			kinds: [[37, 78, 77], [172, 42, 74], [288, 44, 85], [214, 62, 84], [220, 8, 89], [222, 16, 81]],
-			text: "#16181d", muted: "#565d6b", edge: "#16181d", stripe: "rgb(255 255 255 / 40%)", match: [330, 82, 80],
+			text: "#16181d", muted: "#565d6b", edge: "#16181d", stripes: ["rgb(0 0 0 / 7%)", "rgb(255 255 255 / 30%)"], match: [330, 82, 80],
 			neutral: [228, 230, 234], grew: [219, 110, 88], shrank: [92, 156, 210],
 		},
 		dark: {
 			kinds: [[32, 42, 31], [174, 42, 24], [288, 26, 36], [214, 36, 35], [220, 7, 23], [222, 14, 28]],
-			text: "#f1f2f5", muted: "#b3b9c5", edge: "#f1f2f5", stripe: "rgb(0 0 0 / 25%)", match: [330, 52, 38],
+			text: "#f1f2f5", muted: "#b3b9c5", edge: "#f1f2f5", stripes: ["rgb(0 0 0 / 25%)", "rgb(255 255 255 / 7%)"], match: [330, 52, 38],
 			neutral: [58, 61, 68], grew: [158, 52, 38], shrank: [28, 92, 150],
 		},
 	};
@@ -71,6 +71,7 @@ const flame = (() => {
 			this.labels = new Map(); /* frame → texts, longest first */
 			this.colours = new Map();
 			this.pending = false;
+			this.box = null; /* is not painted yet: what follows it may look the same */
 			this.listen();
 		}
 
@@ -117,7 +118,7 @@ const flame = (() => {
 			return this.tree.depth[node] - this.tree.depth[this.zoom];
 		}
 
-		/* Gives the box its height and the canvas its size. True: it is empty, and to be drawn before it is seen. */
+		/* Gives the box its height and the canvas its size. True: that cleared the canvas, which has to be drawn before it is seen. */
 		measure() {
 			const { clientWidth: width, clientHeight: height } = this.scroller;
 			const ratio = window.devicePixelRatio || 1;
@@ -149,6 +150,7 @@ const flame = (() => {
 
 		draw() {
 			this.pending = false;
+			this.box = null;
 			const context = this.context;
 			context.setTransform(this.ratio, 0, 0, this.ratio, 0, 0);
 			context.clearRect(0, 0, this.width, this.height);
@@ -196,7 +198,7 @@ const flame = (() => {
 			const alpha = this.flags && !found ? 0.4 : 1;
 			const box = { x, y, end: x + Math.max(width - gap, 0.5), colour, alpha, isOne: true };
 			const { box: before } = this;
-			if (before && x < before.end + 0.01 && colour === before.colour && alpha === before.alpha) {
+			if (!gap && before && x < before.end + 0.01 && colour === before.colour && alpha === before.alpha) {
 				before.end = box.end;
 				before.isOne = false;
 				return;
@@ -215,7 +217,7 @@ const flame = (() => {
 			if (width >= MIN_TEXT) this.drawText(node, frame, x + 5, y, width - 9);
 		}
 
-		/* Paints the box that was to be wider if what follows it looks the same. */
+		/* Paints the box that is held back: it grows while what follows it looks the same. */
 		fill() {
 			const { box, context } = this;
 			this.box = null;
@@ -230,21 +232,23 @@ const flame = (() => {
 			context.globalAlpha = 1;
 		}
 
-		/* What tells boxes without gaps from one wide box. */
+		/* A pattern that tells a run of boxes without gaps from one wide box. */
 		stripes() {
 			const { palette } = this;
-			if (!palette.stripes) {
+			if (!palette.pattern) {
 				const canvas = document.createElement("canvas");
-				[canvas.width, canvas.height] = [2, 1];
+				[canvas.width, canvas.height] = [palette.stripes.length, 1];
 				const context = canvas.getContext("2d");
-				context.fillStyle = palette.stripe;
-				context.fillRect(1, 0, 1, 1);
-				palette.stripes = context.createPattern(canvas, "repeat");
+				palette.stripes.forEach((colour, i) => {
+					context.fillStyle = colour;
+					context.fillRect(i, 0, 1, 1);
+				});
+				palette.pattern = context.createPattern(canvas, "repeat");
 			}
-			return palette.stripes;
+			return palette.pattern;
 		}
 
-		/* ISTHIN: its neighbours of a kind need not be told apart. */
+		/* ISTHIN: too narrow to be told from its neighbours of the same kind. */
 		colourOf(node, frame, { found, isThin }) {
 			if (found) return hsl(this.palette.match);
 			if (this.diff) return changeColour(this.palette, this.tree.change(node));

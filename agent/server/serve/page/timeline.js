@@ -60,7 +60,7 @@ const timeline = (() => {
 		constructor({ box, canvas, events }) {
 			Object.assign(this, { box, canvas, events });
 			this.context = canvas.getContext("2d");
-			this.shown = { from: 0, to: 1, files: [], total: () => 0, part: () => 0,
+			this.shown = { from: 0, to: 0, files: [], total: () => 0, part: () => 0,
 				selection: null, baseline: null, cores: true, odd: { lost: [], other: [] } };
 			this.drag = null;
 			this.listen();
@@ -91,7 +91,7 @@ const timeline = (() => {
 			const ratio = window.devicePixelRatio || 1;
 			this.width = this.box.clientWidth;
 			this.height = this.box.clientHeight;
-			if (!this.width) return;
+			if (!this.width || !this.shown.to) return; /* nothing is shown yet */
 			this.canvas.width = Math.round(this.width * ratio);
 			this.canvas.height = Math.round(this.height * ratio);
 			this.context.setTransform(ratio, 0, 0, ratio, 0, 0);
