@@ -23,7 +23,7 @@ def report_of(result):
 def truth_of(text):
     """{function: (calls, inner ns, outer ns, abandoned)} that the program printed."""
     return {name: tuple(map(int, rest)) for name, *rest in
-            re.findall(r"^(\S+) (\d+) (\d+) (\d+) (\d+)$", text, re.M)}
+            re.findall(r"^(\S+(?: as \S+)?) (\d+) (\d+) (\d+) (\d+)$", text, re.M)}
 
 
 def by_name(functions):

@@ -138,6 +138,15 @@ async fn waits(times: u32) -> u32 {
     sum
 }
 
+/// In old versions of Rust, as 1.63, an async function is inlined into the poll() of a wrapper.
+fn name_of_poll<F: Future>(_: fn(u32) -> F) -> &'static str {
+    if type_name::<F>().contains("GenFuture") {
+        "<core::future::from_generator::GenFuture<latency::waits::{closure#0}> as core::future::future::Future>::poll"
+    } else {
+        "latency::waits::{closure#0}"
+    }
+}
+
 struct Nobody;
 
 impl Wake for Nobody {
@@ -179,5 +188,5 @@ fn main() {
     PASSES.print("latency::passes");
     CATCHES.print("latency::catches");
     DROPS.print("latency::drops");
-    POLLS.print("latency::waits::{closure#0}");
+    POLLS.print(name_of_poll(waits));
 }
