@@ -22,6 +22,25 @@ async function load({ files, forget }) {
 	return all;
 }
 
+/* What ALL has of the file PATH: its facts, and its samples by frames, lines and labels. */
+function contentOf(all, path) {
+	const f = all.files.get(path);
+	const sums = new Map();
+	for (let i = 0; f && i < f.size; i++) {
+		const { frames, lines } = all.shown(f.stacks[i], "all");
+		const texts = all.sets.items[f.sets[i]].labels.map((l) => [l.key, l.text, l.number, l.unit].join(" ")).sort();
+		const key = JSON.stringify([frames.map((n) => all.frames.items[n].key), lines, texts]);
+		const [value, count] = sums.get(key) || [0, 0];
+		sums.set(key, [value + f.values[i], count + f.counts[i]]);
+	}
+	return f && JSON.stringify([f.timeMs, f.durationMs, f.group, f.lost, f.hertz, [...sums].sort()]);
+}
+
+/* The paths of FILES of which A and B do not have the same; each has all of them. */
+function differences(files, a, b) {
+	return files.map((f) => f.path).filter((path) => !b.files.has(path) || contentOf(a, path) !== contentOf(b, path));
+}
+
 function pick(all, paths) {
 	return (paths || [...all.files.keys()]).map((p) => all.files.get(p));
 }
@@ -142,24 +161,64 @@ const questions = {
 		const left = new Map(q.files.concat(q.bad).map((f) => [f.path, f]));
 		const merged = await pprof.decode(fs.readFileSync(q.merged));
 		const bad = together.addMerged(left, merged);
-		const told = (all, path) => {
-			const f = all.files.get(path);
-			const sums = new Map();
-			const collect = (file, i) => {
-				const frames = all.shown(file.stacks[i], "all").frames.map((n) => all.frames.items[n].key);
-				const { labels } = all.sets.items[file.sets[i]];
-				const texts = labels.map((l) => [l.key, l.text, l.number, l.unit].join(" ")).sort();
-				const key = JSON.stringify([frames, all.shown(file.stacks[i], "all").lines, texts]);
-				const [value, count] = sums.get(key) || [0, 0];
-				sums.set(key, [value + file.values[i], count + file.counts[i]]);
-			};
-			for (let i = 0; i < f.size; i++) collect(f, i);
-			return JSON.stringify([f.timeMs, f.durationMs, f.group, f.lost, f.hertz, [...sums].sort()]);
-		};
-		const different = q.files.filter((f) => !together.files.has(f.path) ||
-			told(apart, f.path) !== told(together, f.path)).map((f) => f.path);
+		const different = differences(q.files, apart, together);
 		return { different, bad, left: [...left.keys()],
 			stacks: [apart.stacks.items.length, together.stacks.items.length] };
+	},
+
+	/*
+	 * Forgets the first of q.files while the last but one is added, and then while the last is half added. Returns
+	 * whether that was refused, what is different from files of which the first was never there, and how many
+	 * things of each kind there are, beside those.
+	 */
+	async meanwhile(q) {
+		const [first, ...others] = q.files;
+		const [added, half] = q.files.slice(-2);
+		const profileOf = async ({ path: name }) => pprof.decode(fs.readFileSync(name));
+		const all = await load({ files: q.files.slice(0, -2) });
+		const isKept = (file) => file.path !== first.path;
+		const refused = [];
+		let work = all.forgetting(isKept);
+		work.next();
+		all.add(added, await profileOf(added));
+		refused.push(!all.replace(slices.finish(work)));
+		work = all.forgetting(isKept);
+		work.next();
+		const stacks = all.stacks.items.length;
+		const adding = all.adding(half, await profileOf(half));
+		while (all.stacks.items.length === stacks && !adding.next().done) { /* until it has added some */ }
+		refused.push(!all.replace(slices.finish(work)));
+		const isAdded = slices.finish(adding);
+		const never = await load({ files: others });
+		const sizes = ["mappings", "functions", "locations", "frames", "stacks", "sets"]
+			.map((name) => [all[name].items.length, never[name].items.length]);
+		return { refused, isAdded, different: differences(others, never, all), files: all.files.size, sizes };
+	},
+
+	/*
+	 * A page of an hour of windows, with less room than that, of which another range is chosen while it
+	 * forgets for two reasons.
+	 */
+	async hurried(q) {
+		const now = 3600000;
+		const page = makePage({
+			now: () => now,
+			status: async () => ({ window_seconds: 10 }),
+			list: async (from) => Array.from({ length: now / 10000 }, (_, i) => i).filter((i) => i * 10000 >= from)
+				.map((i) => ({ path: "w" + i, group: "g", bytes: 100, timeMs: i * 10000, durationMs: 10000 })),
+			profile: async (file) => madeWindow(file.timeMs / 10000, q.size, { stacks: true }),
+		});
+		const told = () => ({ floor: page.floorMs, dropped: page.dropped, listed: page.listed.length, value: page.tree.value(0) });
+		page.state.minutes = 60;
+		page.limits.stacks = q.limits[0];
+		await page.refresh();
+		const before = told();
+		page.limits.stacks = q.limits[1];
+		const both = [page.forget(page.generation), page.forget(page.generation)];
+		page.setMinutes(5);
+		await Promise.all(both);
+		while (page.refreshing) await slices.pause();
+		return { before, after: told(), stacks: page.samples.stacks.items.length };
 	},
 
 	/* In a page with little room: which of q.files are there after their merge was loaded. */

@@ -46,6 +46,7 @@ const app = (() => {
 			this.floorMs = 0; /* profiles from before this time do not fit and are not loaded */
 			this.generation = 0;
 			this.refreshing = false; /* something is on its way */
+			this.forgetting = null; /* while profiles are being forgotten: a promise that this ends */
 			this.works = new Map(); /* name → work in slices that goes on */
 			this.last = {}; /* name → sums that were made last */
 			this.loading = true;
@@ -197,7 +198,8 @@ const app = (() => {
 
 		async load(files, mine) {
 			this.listed = this.bounded(files);
-			if (this.forget()) this.update();
+			await this.forget(mine);
+			if (mine !== this.generation) return;
 			const wanted = this.listed.filter((f) => !this.samples.files.has(f.path) && !this.bad.has(f.path));
 			wanted.reverse(); /* the newest first */
 			await this.loadEach(await this.loadMerged(wanted, mine), mine);
@@ -255,16 +257,18 @@ const app = (() => {
 			for (;;) {
 				for (const [path, file] of left) if (file.timeMs < this.floorMs) left.delete(path);
 				if (!left.size) return;
+				const { size } = left;
 				const bad = await slices.run(this.samples.addingMerged(left, merged, isFull));
 				if (mine !== this.generation) return;
 				const known = new Set(files.map((f) => f.path));
 				for (const path of bad) (known.has(path) ? this.bad : this.lacking).add(path);
-				if (!this.isFull()) {
+				if (!this.isFull() || left.size === size) {
 					/* Nothing of them could be read. */
 					for (const file of left.values()) if (file.slice) this.bad.add(file.path);
 					return;
 				}
-				if (this.forget()) this.update();
+				await this.forget(mine);
+				if (mine !== this.generation) return;
 			}
 		}
 
@@ -309,7 +313,7 @@ const app = (() => {
 				if (error instanceof client.Away || error instanceof client.Unauthorized) throw error;
 				this.bad.add(file.path); /* broken gzip or a broken message; told in the notice */
 			}
-			if (this.isFull() && this.forget()) this.update();
+			if (this.isFull()) await this.forget(mine);
 		}
 
 		/* The newest files within the limits, oldest first. */
@@ -330,23 +334,49 @@ const app = (() => {
 		}
 
 		/*
-		 * Keeps memory within the limits: first goes what is not shown, then the oldest of what is.
-		 * True: things have new numbers, so that the page is to be made anew.
+		 * Keeps memory within the limits: first goes what is not shown, then the oldest of what is. The page
+		 * is made anew then, as things have new numbers.
 		 */
-		forget() {
+		async forget(mine) {
+			while (this.forgetting) await this.forgetting.catch(() => {}); /* one at a time */
+			if (mine !== this.generation) return;
+			this.forgetting = this.forgetMuch(mine);
+			try {
+				await this.forgetting;
+			} finally {
+				this.forgetting = null;
+			}
+		}
+
+		async forgetMuch(mine) {
 			const listed = new Set(this.listed.map((f) => f.path));
+			for (const path of this.bad) if (!listed.has(path)) this.bad.delete(path);
+			if (this.isMuch(listed)) await this.keepOnly((file) => listed.has(file.path));
+			while (mine === this.generation && this.isFull() && this.raiseFloor()) {
+				const { floorMs } = this;
+				await this.keepOnly((file) => file.timeMs >= floorMs);
+			}
+		}
+
+		/* Whether there is more in memory than there should be beside the files that are LISTED. */
+		isMuch(listed) {
 			let shown = 0;
 			let spare = 0;
 			for (const file of this.samples.files.values())
 				if (listed.has(file.path)) shown += file.size;
 				else spare += file.size;
-			for (const path of this.bad) if (!listed.has(path)) this.bad.delete(path);
-			const many = this.samples.files.size >= 2 * MAX_FILES;
-			if (!many && !this.isFull() && spare <= shown + this.limits.spare) return false;
-			this.samples.forget((file) => listed.has(file.path));
-			while (this.isFull() && this.raiseFloor())
-				this.samples.forget((file) => file.timeMs >= this.floorMs);
-			return true;
+			return this.samples.files.size >= 2 * MAX_FILES || this.isFull() || spare > shown + this.limits.spare;
+		}
+
+		/* Forgets the files that KEEP is false for. */
+		async keepOnly(keep) {
+			const { samples: all } = this;
+			while (this.samples === all) {
+				const version = all.version();
+				const left = await slices.run(all.forgetting(keep), () => this.samples === all && all.version() === version);
+				/* The page is made anew in the same task, as running work still uses the old numbers. */
+				if (left && this.samples === all && all.replace(left)) return this.update();
+			}
 		}
 
 		/* Leaves the oldest quarter of the loaded files out, or a window. False: there is but one. */
@@ -453,7 +483,7 @@ const app = (() => {
 			const { facets, rows } = yield* this.summed(files,
 				{ files: nowFiles, baseline, filter, by: this.by(), merge: unnamed === "module" });
 			const made = yield* tree.Tree.making(rows, this.samples.frames.items, { inverted, scale });
-			return { files, shown, nowFiles, covered, scale, facets, rows, tree: made, used: made.used() };
+			return { files, shown, nowFiles, covered, scale, facets, rows, tree: made, used: made.used(), epoch: this.samples.epoch };
 		}
 
 		/* Sums of the samples in FILES: the choices of the filters, and the rows of QUESTION's tree. */
@@ -957,6 +987,7 @@ const app = (() => {
 			const keep = this.node ? this.tree.rowsOf(this.node) : null;
 			const { samples: all, nowFiles: files } = this;
 			const { epoch } = all;
+			if (this.epoch !== epoch) return undefined; /* what is shown could not be made anew */
 			const profile = await slices.run(all.choosing({ files, filter, by, keep }), () => all.epoch === epoch);
 			if (!profile) return this.download(); /* stacks got new numbers meanwhile */
 			const bytes = await pprof.encode(profile);

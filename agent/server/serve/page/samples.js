@@ -25,113 +25,8 @@ const samples = (() => {
 	const WITHOUT = "(none)";
 	const SIDES = { user: 1, kernel: 2, all: 3 };
 	const { ITEMS, finish } = typeof module === "object" ? require("./slices.js") : slices;
+	const { Table, StackTable, marked } = typeof module === "object" ? require("./interning.js") : interning;
 	const { Rows, Shown } = typeof module === "object" ? require("./rows.js") : rows;
-
-	/* Numbers for distinct keys, from 0 in order of first use, and the thing of each. */
-	class Table {
-		constructor() {
-			this.numbers = new Map();
-			this.items = [];
-		}
-
-		of(key, make) {
-			let number = this.numbers.get(key);
-			if (number === undefined) {
-				number = this.items.length;
-				this.numbers.set(key, number);
-				this.items.push(make(number));
-			}
-			return number;
-		}
-
-		/*
-		 * Keeps the items whose flag in USED is set, in their order; REKEY gives the key of an item
-		 * whose parts have new numbers. Returns the new number of each old one, -1 for none.
-		 */
-		retain(used, rekey = null) {
-			const { numbers, items } = this;
-			const renumbered = new Int32Array(items.length).fill(-1);
-			this.numbers = new Map();
-			this.items = [];
-			for (const [key, number] of numbers) {
-				if (!used[number]) continue;
-				const item = items[number];
-				renumbered[number] = this.items.length;
-				this.numbers.set(rekey ? rekey(item) : key, this.items.length);
-				this.items.push(item);
-			}
-			return renumbered;
-		}
-	}
-
-	/* Table of stacks, whose keys are lists of numbers: { locations, sides, frameBy }. */
-	class StackTable {
-		constructor() {
-			this.items = [];
-			this.hashes = []; /* of each item */
-			this.slots = new Int32Array(1024); /* number + 1, at its hash or behind; 0 = free */
-		}
-
-		of(locations, make) {
-			const hash = hashOf(locations);
-			const slot = this.slotOf(hash, locations);
-			const found = this.slots[slot] - 1;
-			if (found < 0) this.push(make(), hash, slot);
-			return found < 0 ? this.items.length - 1 : found;
-		}
-
-		/* Where the stack of LOCATIONS is, or would be. */
-		slotOf(hash, locations) {
-			const { items, hashes, slots } = this;
-			const mask = slots.length - 1;
-			let slot = hash & mask;
-			for (let number; (number = slots[slot] - 1) >= 0; slot = (slot + 1) & mask)
-				if (hashes[number] === hash && isSame(items[number].locations, locations)) break;
-			return slot;
-		}
-
-		push(item, hash, slot) {
-			this.items.push(item);
-			this.hashes.push(hash);
-			this.slots[slot] = this.items.length;
-			if (this.items.length * 2 > this.slots.length) this.fill(new Int32Array(this.slots.length * 2));
-		}
-
-		/* Makes SLOTS, which are empty, those of the items, which are all different. */
-		fill(slots) {
-			const mask = slots.length - 1;
-			this.hashes.forEach((hash, i) => {
-				let slot = hash & mask;
-				while (slots[slot]) slot = (slot + 1) & mask;
-				slots[slot] = i + 1;
-			});
-			this.slots = slots;
-		}
-
-		/* As Table.retain(). RENEWED makes a new item with the new numbers of its locations: rows still use the old. */
-		retain(used, renewed) {
-			const renumbered = new Int32Array(this.items.length).fill(-1);
-			let next = 0;
-			used.forEach((isUsed, i) => { if (isUsed) renumbered[i] = next++; });
-			this.items = this.items.filter((_, i) => used[i]).map(renewed);
-			this.hashes = this.items.map((item) => hashOf(item.locations));
-			this.fill(this.slots.fill(0));
-			return renumbered;
-		}
-	}
-
-	function hashOf(locations) {
-		let hash = locations.length;
-		for (let i = 0; i < locations.length; i++)
-			hash = Math.imul((hash << 5) ^ (hash >>> 27) ^ locations[i], 0x9e3779b1);
-		return (hash ^ (hash >>> 15)) & 0x3fffffff; /* a small integer */
-	}
-
-	function isSame(a, b) {
-		if (a.length !== b.length) return false;
-		for (let i = 0; i < a.length; i++) if (a[i] !== b[i]) return false;
-		return true;
-	}
 
 	/* A short name for TEXT: 53 bits of hash, in letters and digits. */
 	function keyOf(text) {
@@ -489,54 +384,82 @@ const samples = (() => {
 
 		/* ---- forgetting ------------------------------------------------------------------ */
 
-		/*
-		 * Forgets the files that KEEP is false for, and what only they had. What stays has new
-		 * numbers; frames keep their keys. Rows made before stay as they are.
-		 */
+		/* Forgets the files that KEEP is false for, and what only they had. Rows made before stay as they are. */
 		forget(keep) {
-			this.epoch++;
-			for (const [path, file] of this.files) if (!keep(file)) this.files.delete(path);
-			const files = [...this.files.values()];
-			const stacks = marked(this.stacks.items.length, files.map((f) => f.stacks));
-			const sets = marked(this.sets.items.length, files.map((f) => f.sets));
-			const renumbered = this.sets.retain(sets);
-			this.labels.clear();
-			for (const set of this.sets.items) {
-				delete set.frameBy;
-				for (const l of set.labels) this.labels.set(labelKey(l), l);
-			}
-			for (const file of files) {
-				file.sets.forEach((set, i) => { file.sets[i] = renumbered[set]; });
-			}
-			this.retainStacks(files, stacks);
+			this.replace(finish(this.forgetting(keep)));
 		}
 
-		retainStacks(files, used) {
-			const kept = this.stacks.items.filter((_, i) => used[i]);
-			const locations = marked(this.locations.items.length, kept.map((s) => s.locations));
-			const moved = this.retainLocations(locations);
-			const renumbered = this.stacks.retain(used, ({ locations: old, sides }) =>
-				({ locations: old.map((l) => moved[l]), sides, frameBy: null }));
-			this.shownBy.clear();
-			for (const file of files)
-				file.stacks.forEach((stack, i) => { file.stacks[i] = renumbered[stack]; });
+		/*
+		 * What is left without the files that KEEP is false for and without what only they had, for
+		 * replace(). This object stays as it is, so that others may use it between two slices.
+		 */
+		*forgetting(keep) {
+			const version = this.version();
+			const old = [...this.files.values()].filter(keep);
+			const sets = yield* this.sets.keeping(yield* marked(this.sets.items.length, old.map((f) => f.sets)),
+				(set) => ({ ...set, frameBy: null }));
+			const { stacks, ...parts } = yield* this.stacksOf(old);
+			const files = new Map();
+			for (const file of old) {
+				files.set(file.path, { ...file, sets: file.sets.map((set) => sets.numbers[set]),
+					stacks: file.stacks.map((stack) => stacks.numbers[stack]) });
+				yield;
+			}
+			const labels = new Map();
+			let seen = 0;
+			for (const { labels: list } of sets.table.items) {
+				for (const l of list) labels.set(labelKey(l), l);
+				if (++seen % ITEMS === 0) yield;
+			}
+			return { version, content: { ...parts, files, labels, sets: sets.table, stacks: stacks.table } };
 		}
 
-		/* Returns the new number of each location. */
-		retainLocations(used) {
+		/*
+		 * Puts what forgetting() left in place of the content. All has new numbers then; frames keep their
+		 * keys. False: a file was added or forgotten meanwhile, and nothing is changed.
+		 */
+		replace({ version, content }) {
+			if (version !== this.version()) return false;
+			Object.assign(this, content, { shownBy: new Map(), epoch: this.epoch + 1 });
+			return true;
+		}
+
+		/* Another text once a file was added or forgotten. What is half added begins anew in another epoch. */
+		version() {
+			return this.epoch + " " + this.files.size;
+		}
+
+		/* The tables without what FILES do not need; that of stacks together with the new number of each. */
+		*stacksOf(files) {
+			const { items } = this.stacks;
+			const used = yield* marked(items.length, files.map((f) => f.stacks));
+			const kept = items.filter((_, i) => used[i]);
+			yield;
+			const { moved, ...parts } = yield* this.locationsWith(
+				yield* marked(this.locations.items.length, mapped(kept, (s) => s.locations)));
+			const stacks = yield* this.stacks.keeping(used, ({ locations, sides }) =>
+				({ locations: locations.map((l) => moved[l]), sides, frameBy: null }));
+			return { ...parts, stacks };
+		}
+
+		/* The tables of the locations that are USED and of their parts; MOVED: the new number of each. */
+		*locationsWith(used) {
 			const kept = this.locations.items.filter((_, i) => used[i]);
-			const functions = this.functions.retain(marked(this.functions.items.length,
-				kept.map((l) => l.lines.map((n) => n.function).filter((n) => n >= 0))));
-			const mappings = this.mappings.retain(marked(this.mappings.items.length,
-				[kept.map((l) => l.mapping).filter((m) => m >= 0)]));
-			const frames = this.frames.retain(marked(this.frames.items.length,
-				kept.map((l) => l.frames)));
-			for (const l of kept) {
-				if (l.mapping >= 0) l.mapping = mappings[l.mapping];
-				for (const line of l.lines) if (line.function >= 0) line.function = functions[line.function];
-				l.frames = l.frames.map((frame) => frames[frame]);
-			}
-			return this.locations.retain(used, locationKey);
+			const keeping = function* (table, numbersOf) {
+				return yield* table.keeping(yield* marked(table.items.length, mapped(kept, numbersOf)));
+			};
+			const known = (list) => list.filter((number) => number >= 0);
+			const functions = yield* keeping(this.functions, (l) => known(l.lines.map((line) => line.function)));
+			const mappings = yield* keeping(this.mappings, (l) => known([l.mapping]));
+			const frames = yield* keeping(this.frames, (l) => l.frames);
+			const moved = (numbers, number) => (number < 0 ? -1 : numbers[number]);
+			const locations = yield* this.locations.keeping(used, (l) => ({ ...l,
+				mapping: moved(mappings.numbers, l.mapping),
+				lines: l.lines.map((line) => ({ ...line, function: moved(functions.numbers, line.function) })),
+				frames: l.frames.map((frame) => frames.numbers[frame]),
+			}), locationKey);
+			return { functions: functions.table, mappings: mappings.table, frames: frames.table,
+				locations: locations.table, moved: locations.numbers };
 		}
 
 		/* ---- stacks by side -------------------------------------------------------------- */
@@ -815,11 +738,9 @@ const samples = (() => {
 			...lines.map((n) => n.function + ":" + n.line + ":" + n.column)].join(" ");
 	}
 
-	/* SIZE flags, set for the numbers in LISTS. */
-	function marked(size, lists) {
-		const flags = new Uint8Array(size);
-		for (const list of lists) for (const number of list) flags[number] = 1;
-		return flags;
+	/* What EACH makes of the items of LIST, one after the other. */
+	function* mapped(list, each) {
+		for (const item of list) yield each(item);
 	}
 
 	/* Numbers anew those items of LIST that are asked for. */
