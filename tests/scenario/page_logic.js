@@ -196,8 +196,8 @@ const questions = {
 	},
 
 	/*
-	 * A page of an hour of windows, with less room than that, of which another range is chosen while it
-	 * forgets for two reasons.
+	 * A page that has no room for all of an hour's windows. The user chooses another range while two callers
+	 * have it forget some.
 	 */
 	async hurried(q) {
 		const now = 3600000;

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // A generic, an inlined closure and a trait object: prints `function NAME` for each function that
 // is on the hot stack, innermost first, then `ready`, and runs for argv[1] seconds.
+mod black_box;
+
+use black_box::black_box;
 use std::io::Write;
 use std::time::{Duration, Instant};
 
@@ -22,13 +25,6 @@ mod engine {
             x
         }
     }
-}
-
-/* std::hint::black_box() is there from Rust 1.66 on only. */
-#[inline(always)]
-fn black_box(mut x: u64) -> u64 {
-    unsafe { std::arch::asm!("/* {0} */", inout(reg) x, options(nomem, nostack, preserves_flags)) };
-    x
 }
 
 #[inline(never)]

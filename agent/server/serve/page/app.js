@@ -334,8 +334,9 @@ const app = (() => {
 		}
 
 		/*
-		 * Keeps memory within the limits: first goes what is not shown, then the oldest of what is. The page
-		 * is made anew then, as things have new numbers.
+		 * Keeps memory within the limits: first goes what is not shown, then the oldest of what is. Things have
+		 * new numbers afterwards, so the page is made anew. MINE: the generation that asks; a newer one may
+		 * show another range, for which its own limits count.
 		 */
 		async forget(mine) {
 			while (this.forgetting) await this.forgetting.catch(() => {}); /* one at a time */

@@ -71,7 +71,7 @@ const flame = (() => {
 			this.labels = new Map(); /* frame → texts, longest first */
 			this.colours = new Map();
 			this.pending = false;
-			this.box = null; /* is not painted yet: what follows it may look the same */
+			this.box = null; /* not painted yet, as the next one may look the same and be joined to it */
 			this.listen();
 		}
 
@@ -118,7 +118,7 @@ const flame = (() => {
 			return this.tree.depth[node] - this.tree.depth[this.zoom];
 		}
 
-		/* Gives the box its height and the canvas its size. True: that cleared the canvas, which has to be drawn before it is seen. */
+		/* Gives the box its height and the canvas its size. True: that cleared the canvas, so draw it before it is seen. */
 		measure() {
 			const { clientWidth: width, clientHeight: height } = this.scroller;
 			const ratio = window.devicePixelRatio || 1;
